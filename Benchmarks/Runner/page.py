@@ -30,7 +30,7 @@ def write(all_results, machine, command, rounds, chart):
         "## To reach", ""]
     bars = [[results.scenario.name, *row]
             for results in all_results for row in terminal.bar_rows(results)]
-    lines += [*table([["scenario", "bar", "measured", "verdict"], *bars]), "",
+    lines += [*table([["scenario", "target", "measured", "verdict"], *bars]), "",
               f"{sum(row[-1] == 'met' for row in bars)} of {len(bars)} are met.", "", f"![chart]({chart})", ""]
     if os.path.exists(f"{BENCHMARKS}/NOTES.md"):
         with open(f"{BENCHMARKS}/NOTES.md", encoding="utf-8") as notes:

@@ -1,2 +1,2 @@
-/* Header-only target: SwiftPM wants one source file. */
+/* SwiftPM requires a source file in a target of C headers. */
 #include "CLinux.h"

@@ -4,9 +4,8 @@ public import MartletHosts
 
 // Downloads of a host: its headers, options and credentials apply, but not to another origin after a redirect.
 extension HTTPHost {
-    /// Starts a download of a path and returns its handle, like ``HTTPSession/startDownload(_:to:options:)``. If
-    /// ``errors`` replaces an error, ``Download/value`` throws the replacement; states and events contain the
-    /// ``HTTPError``.
+    /// Starts a download of a path and returns its handle, like ``HTTPSession/startDownload(_:to:options:)``.
+    /// ``Download/value`` throws the error that ``errors`` returns; states and events contain the ``HTTPError``.
     /// - Parameters:
     ///   - path: A path below the base, or a whole URL; see `url(for:)`.
     ///   - target: The file, or the directory.
@@ -21,14 +20,18 @@ extension HTTPHost {
         return try session.startDownload(url, to: target, options: options) { mapped($0) }
     }
 
-    /// Downloads a path, like `HTTPSession.download(_:to:options:progress:)`. The parameters are those of
-    /// ``startDownload(_:to:query:options:)``.
-    /// - Throws: The errors of both functions, or their replacements by ``errors``; `CancellationError`.
+    /// Downloads a path below the base, or a whole URL, like `HTTPSession.download(_:to:)`, whose parameters it has.
+    ///
+    /// `headers` replace those of the options, and these replace the host's. Without options, the host's apply.
+    /// - Throws: The errors of that function and of `prepare(_:_:parameters:)`, or their replacements by ``errors``;
+    ///   `CancellationError`.
     @discardableResult public func download(
-        _ path: some HTTPTarget, to file: some FilePathConvertible, query: ParameterValue = .null,
+        _ path: some HTTPTarget, to file: some FilePathConvertible, overwrites: Bool? = nil,
+        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
         options: DownloadOptions? = nil, progress: ((DownloadProgress) -> Void)? = nil
     ) async throws -> DownloadResult {
-        let (url, options) = try mapped { try preparedDownload(path, query, options) }
+        let given = (options ?? DownloadOptions()).with(overwrites, headers, timeout)
+        let (url, options) = try mapped { try preparedDownload(path, query, given) }
         do { return try await session.download(url, to: file, options: options, progress: progress) } catch {
             throw mapped(error)
         }
@@ -50,12 +53,12 @@ extension HTTPHost {
 }
 
 extension DownloadManager {
-    /// Adds a download of a path of a host, like `add(_:to:)`. The session of the manager sends the requests, with the
+    /// Adds a download of a path of a host, like `add(_:to:)`. The manager's session sends the requests, with the
     /// host's headers, options and credentials.
     ///
     /// The host's headers, other than `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, and its
     /// credentials are not written to disk. In a later process the closure that prepares requests has to add the
-    /// headers (``HTTPHost/addHeaders(to:for:)``), and the session has to have the credentials:
+    /// headers (`HTTPHost.addHeaders(to:for:)`), and the session has to have the credentials:
     ///
     /// ```swift
     /// let downloads = try await DownloadManager(
@@ -64,7 +67,7 @@ extension DownloadManager {
     ///     api.addHeaders(to: &fields, for: url)
     /// }
     /// ```
-    /// The parameters are those of ``HTTPHost/startDownload(_:to:query:options:)`` and `add(_:to:)`.
+    /// The parameters are those of `HTTPHost.startDownload(_:to:query:options:)` and `add(_:to:)`.
     /// - Throws: The errors of `add(_:to:)` and of `HTTPHost.prepare(_:_:parameters:)`.
     @discardableResult public func add(
         _ path: some HTTPTarget, of host: HTTPHost, to target: DownloadTarget, query: ParameterValue = .null,

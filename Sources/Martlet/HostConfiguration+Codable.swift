@@ -3,8 +3,7 @@ import MartletCoding
 import MartletCore
 public import MartletHosts
 
-/// The format and its options are encoded. Of a `JSONEncoder`, the strategies are encoded; if it has closures or
-/// `userInfo`, encoding fails.
+/// The format and its options are encoded, also the strategies of a `JSONEncoder` without closures and `userInfo`.
 extension ParameterEncoding: Codable {
     /// Decodes an encoding. Without a format, it is a form.
     /// - Throws: `DecodingError`, for example if the format or a strategy is unknown.
@@ -34,8 +33,7 @@ extension ParameterEncoding: Codable {
     }
 
     /// Encodes the encoding.
-    /// - Throws: `EncodingError.invalidValue` for a serializer of queries, and for a `JSONEncoder` with closures or
-    ///   `userInfo`.
+    /// - Throws: `EncodingError.invalidValue` for a query serializer and a `JSONEncoder` with closures or `userInfo`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodedKey.self)
         switch format {

@@ -21,8 +21,8 @@ public struct AuthenticationSettings: Sendable {
     public var tokens: SingleFlightTokens?
     /// The credentials by origin; also for the first origin, if neither ``credentials`` nor ``tokens`` applies.
     public var credentialsByOrigin: [HTTPURL.Origin: Credentials]
-    /// The user names and passwords by host, as in `~/.netrc`. They are not sent over plain HTTP in a call that started
-    /// with TLS, and never to a proxy.
+    /// The user names and passwords by host, as in `~/.netrc`. A proxy never receives them, nor does plain HTTP in a
+    /// call that started with TLS.
     public var netrc: NetrcFile?
     /// The scheme for ``netrc``; Basic by default, as in curl.
     public var netrcScheme: Credentials.PasswordScheme
@@ -40,17 +40,12 @@ public struct AuthenticationSettings: Sendable {
         credentialsByOrigin: [HTTPURL.Origin: Credentials] = [:], netrc: NetrcFile? = nil,
         netrcScheme: Credentials.PasswordScheme = .basic, attemptLimit: Int = 3, handler: Handler? = nil
     ) {
-        self.credentials = credentials
-        self.tokens = tokens
-        self.credentialsByOrigin = credentialsByOrigin
-        self.netrc = netrc
-        self.netrcScheme = netrcScheme
-        self.attemptLimit = attemptLimit
-        self.handler = handler
+        (self.credentials, self.tokens, self.credentialsByOrigin) = (credentials, tokens, credentialsByOrigin)
+        (self.netrc, self.netrcScheme) = (netrc, netrcScheme)
+        (self.attemptLimit, self.handler) = (attemptLimit, handler)
     }
 
-    /// Returns settings with a bearer token (RFC 6750) for the first origin of a call, and a closure that replaces the
-    /// token after a 401.
+    /// Returns settings with a bearer token for the first origin of a call. A closure replaces the token after a 401.
     ///
     /// ```swift
     /// $0.authentication = .bearer(token) { try await identity.post("token").text }
@@ -67,18 +62,15 @@ public struct AuthenticationSettings: Sendable {
         -> AuthenticationSettings
     { AuthenticationSettings(tokens: SingleFlightTokens(ClosureTokens(fetch: refresh), token: token)) }
 
-    /// Returns settings with bearer tokens from a closure. The closure is called before the first request is sent, and
-    /// again after a 401; in between the token is stored. Otherwise like ``bearer(_:refresh:)``, which is for a program
-    /// that already has a token.
+    /// Returns settings with bearer tokens from a closure, which is called before the first request and after a 401.
+    /// Otherwise like ``bearer(_:refresh:)``, which is for a program that already has a token.
     public static func bearer(_ token: @escaping @Sendable () async throws -> String) -> AuthenticationSettings {
         .bearer(tokens: ClosureTokens(fetch: token))
     }
 
-    /// Returns settings with bearer tokens from a provider. It is called before the first request, and again after a
-    /// 401.
-    /// - Parameter tokens: The provider. A ``SingleFlightTokens`` is used directly, so that several hosts can share its
-    ///   token, and ``SingleFlightTokens/invalidate()`` signs out. Any other provider is wrapped in a new
-    ///   ``SingleFlightTokens``.
+    /// Returns settings with bearer tokens from a provider, which is called before the first request and after a 401.
+    /// - Parameter tokens: The provider. Other providers than ``SingleFlightTokens`` are wrapped in a new one. Several
+    ///   hosts can share a ``SingleFlightTokens``; its ``SingleFlightTokens/invalidate()`` signs out.
     public static func bearer(tokens: some TokenProvider) -> AuthenticationSettings {
         AuthenticationSettings(tokens: tokens as? SingleFlightTokens ?? SingleFlightTokens(tokens))
     }
@@ -138,8 +130,7 @@ enum AuthenticationSettingKey: StageKey {
 
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
         var settings = call[AuthenticationSettingKey.self]
-        // The user name and password of a URL take precedence over the session's credentials, but not over those of the
-        // call.
+        // Credentials of the call take precedence over those of the URL, and these over the session's.
         if let credentials = call.urlCredentials, call.options.authentication == nil {
             settings.credentials = credentials
             settings.tokens = nil
@@ -150,8 +141,7 @@ enum AuthenticationSettingKey: StageKey {
 }
 
 extension SessionConfiguration {
-    /// The credentials used to reply to authentication challenges. Empty by default: a 401 is then returned as a normal
-    /// response.
+    /// The credentials for authentication challenges. Empty by default: a 401 is then returned like any other response.
     public var authentication: AuthenticationSettings {
         get { self[AuthenticationSettingKey.self] }
         set { self[AuthenticationSettingKey.self] = newValue }
@@ -159,8 +149,7 @@ extension SessionConfiguration {
 }
 
 extension RequestOptions {
-    /// The credentials used to reply to authentication challenges in this call; `nil` (the default) for those of the
-    /// session.
+    /// The credentials for authentication challenges in this call; `nil` (the default) for those of the session.
     public var authentication: AuthenticationSettings? {
         get { self[AuthenticationSettingKey.self] }
         set { self[AuthenticationSettingKey.self] = newValue }
@@ -199,8 +188,7 @@ public actor SingleFlightTokens: TokenProvider {
         return try await fetch { try await $0.token() }
     }
 
-    /// Returns a token to replace a rejected one. If the current token is not the rejected one, it is returned without
-    /// a fetch.
+    /// Returns a token to replace a rejected one: the current token if it is another one, otherwise a fetched token.
     /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
     public func refresh(after token: String) async throws -> String {
         while let flight {
@@ -214,8 +202,7 @@ public actor SingleFlightTokens: TokenProvider {
         return try await fetch { try await $0.refresh(after: token) }
     }
 
-    /// Discards the current token, for example after the user signed out. Calls that wait for a running fetch still
-    /// receive its token.
+    /// Discards the current token, for example at sign-out. Calls that wait for a fetch still receive its token.
     public func invalidate() {
         present = nil
         flight = nil

@@ -1,7 +1,7 @@
 public import MartletCore
 
-/// The user names and passwords by host in a netrc file, such as `~/.netrc`, which ftp, curl and git use, too. Martlet
-/// reads no such file by itself. Neither ``description`` nor a mirror contains secrets.
+/// The user names and passwords by host in a netrc file, such as `~/.netrc` of ftp, curl and git. Martlet reads no such
+/// file by default. Neither ``description`` nor a mirror contains secrets.
 public struct NetrcFile: Hashable, Sendable {
     /// An unsafe property of a file. The file is still read, as in curl.
     public enum Warning: String, Hashable, Sendable {
@@ -51,13 +51,11 @@ public struct NetrcFile: Hashable, Sendable {
         return file
     }
 
-    /// Returns the entry for a host: the first in the file for this host or for all hosts.
-    ///
-    /// An entry with a password takes precedence over one with only a name. If a name is given, entries with another
-    /// name are ignored.
+    /// Returns the entry for a host: the first in the file for this host or for all hosts. An entry with a password
+    /// takes precedence over one with only a name.
     /// - Parameters:
     ///   - host: The host, in any case; an IPv6 address without brackets.
-    ///   - login: The user name; `nil` for any name.
+    ///   - login: The user name; entries with another name are ignored. `nil` for any name.
     public func entry(forHost host: String, login: String? = nil) -> NetrcEntry? {
         let host = host.lowercased()
         let fitting = entries.lazy.filter { entry in entry.machine.map { $0.lowercased() == host } ?? true }

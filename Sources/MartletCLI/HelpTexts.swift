@@ -131,21 +131,22 @@ enum ManualPage {
         return inner.hasPrefix(".") || inner.hasPrefix("'") ? "\\&\(inner)" : inner
     }
 
-    private static let exitCodes = [
-        ("0", "success"), ("1", "unsupported scheme"), ("2", "mistake on the command line"), ("3", "malformed URL"),
-        ("5, 6", "the name of the proxy, or of the host, cannot be resolved"), ("7", "no connection"),
-        ("8", "invalid response"), ("18", "incomplete body"),
+    static let exitCodes = [
+        ("0", "success"), ("1", "unsupported scheme; a failed demo"), ("2", "mistake on the command line"),
+        ("3", "malformed URL"), ("5, 6", "the name of the proxy, or of the host, cannot be resolved"),
+        ("7", "no connection"), ("8", "invalid response"), ("18", "incomplete body"),
         ("22", "status 400 or above with -f; a rejected download or queued request"),
         ("23", "output cannot be written"), ("26", "input cannot be read"), ("28", "timeout"),
         ("33", "the server sent another range"), ("35, 60", "TLS failed; the certificate was rejected"),
         ("45", "unusable local interface or address"), ("47", "too many redirects"), ("52", "empty response"),
         ("55, 56", "sending, or receiving, failed"),
         ("58, 59, 77, 82, 90", "client certificate, ciphers, file of authorities, revocation lists, pinned key"),
-        ("61", "content coding that cannot be decoded"), ("63", "too large"), ("94", "authentication failed"),
-        ("97", "the proxy opened no tunnel"), ("100", "a checksum does not match"),
+        ("61", "content coding that cannot be decoded"), ("63", "too large"), ("65", "the body cannot be resent"),
+        ("94", "authentication failed"), ("97", "the proxy opened no tunnel"), ("100", "a checksum does not match"),
         ("101", "the file changed repeatedly during the download"), ("102", "the download cannot be resumed"),
         ("103", "offline; requests are left in the queue"), ("104", "not in the cache"), ("105", "the disk is full"),
-        ("106", "another download or program uses the file or directory"), ("130", "SIGINT; received bytes are kept"),
+        ("106", "another download or program uses the file or directory"),
+        ("130, 143", "SIGINT, SIGTERM; received bytes are kept"),
     ]
 
     private static let environment = [

@@ -18,7 +18,6 @@ import MartletDemo
         GetCommand.self, DownloadCommand.self, QueueAddCommand.self, QueueRunCommand.self,
     ]
 
-    /// The commands that have subcommands.
     static let groups: [any ParsableCommand.Type] = [CacheCommand.self, QueueCommand.self]
 
     static let commands = subcommands.map {
@@ -74,7 +73,6 @@ import MartletDemo
     }
 }
 
-/// The detection of misspelled command names.
 enum CommandName {
     /// Command names of other programs, and the equivalent command lines of this one.
     private static let alternatives = [
@@ -83,7 +81,7 @@ enum CommandName {
         "options": "martlet -X OPTIONS URL", "fetch": "martlet URL", "version": "martlet --version",
     ]
 
-    /// The error for a misspelled command, also after `help`, or a misspelled subcommand; `nil` if there is none.
+    /// The error for a misspelled command or subcommand, also after `help`; `nil` if nothing is misspelled.
     static func usageError(in words: [String]) -> UsageError? {
         guard let first = words.first else { return nil }
         let commands = MartletCommand.commands.map(\.name) + ["help"]

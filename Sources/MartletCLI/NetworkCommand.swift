@@ -75,7 +75,6 @@ struct NetworkCommand: AsyncParsableCommand {
 /// A path and the reachability of hosts, as readable text and as JSON.
 struct NetworkReport: Sendable {
     let path: NetworkPath
-    /// The hosts of the command line, in order.
     var hosts: [(name: String, reachability: HostReachability)] = []
 
     /// The text form: a line for the path, and one for each interface and host.

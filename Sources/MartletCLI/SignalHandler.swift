@@ -2,21 +2,20 @@ import Glibc
 import Martlet
 import Synchronization
 
-/// The handling of SIGINT and SIGTERM. The handler only writes the signal's number into a pipe, which a thread reads.
-/// (Blocking signals and waiting for them does not work, because the Swift runtime has a thread that never blocks
-/// them.)
+/// Handles SIGINT and SIGTERM. The handler only writes the signal's number into a pipe, which a thread reads. (Blocking
+/// the signals and waiting for them does not work: a thread of the Swift runtime never blocks them.)
 enum SignalHandler {
     struct State {
         /// Whether progress bars hide the cursor. It is shown again before a signal ends the program.
         var hidesCursor = false
         /// The state of the terminal that is restored when a signal ends the program.
         var terminal: (descriptor: Int32, state: termios)?
-        fileprivate var waiter: CheckedContinuation<Int32, Never>?
+        fileprivate var waiter: CheckedContinuation<Int32?, Never>?
         /// The time at which a task was last notified of a signal.
         fileprivate var lastNotified: ContinuousClock.Instant?
     }
 
-    /// The time within which two signals count as one. The command `timeout` signals a process and then its group; no
+    /// The time within which two signals count as one. The command `timeout` signals a process and then its group. No
     /// user presses a key twice that fast.
     private static let echoTime = Duration.milliseconds(50)
     private static let thread = BlockingThreadPool(threadLimit: 1)
@@ -45,10 +44,21 @@ enum SignalHandler {
         return unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
-    /// Waits for SIGINT or SIGTERM, and returns it. Unless this is called again, the next one ends the program.
-    static func next() async -> Int32 {
-        await withCheckedContinuation { continuation in state.withLock { $0.waiter = continuation } }
+    /// Waits for SIGINT or SIGTERM, and returns it; `nil` when the task is cancelled. A signal for which no task waits
+    /// ends the program.
+    static func next() async -> Int32? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                state.withLock { $0.waiter = continuation }
+                // If the task was cancelled before, the handler has found no waiter.
+                if Task.isCancelled { endWait() }
+            }
+        } onCancel: {
+            endWait()
+        }
     }
+
+    private static func endWait() { state.withLock { $0.waiter.take() }?.resume(returning: nil) }
 
     /// Records a change of the terminal's state.
     static func update(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
@@ -102,8 +112,8 @@ enum ProcessTitle {
     /// The end of an argument: a secret, followed by `visibleByteCount` bytes that are not secret.
     private typealias Secret = (suffix: String, visibleByteCount: Int)
 
-    /// Overwrites the secrets in the arguments of the process after they were read, as curl does. They are visible
-    /// before: a secret that must never be visible belongs in a file of options (`-K`).
+    /// Overwrites the secrets in the arguments of the process after they were read, as curl does. Until then they are
+    /// visible: a secret that must never be visible belongs in a file of options (`-K`).
     static func hideSecrets(of groups: [TransferOptions]) {
         let secrets = groups.flatMap(ProcessTitle.secrets).filter { !$0.suffix.isEmpty }
         guard !secrets.isEmpty else { return }

@@ -18,19 +18,19 @@ package struct WallTime: Hashable, Comparable, Sendable {
 
     package static func < (left: WallTime, right: WallTime) -> Bool { left.milliseconds < right.milliseconds }
 
-    /// The milliseconds since another moment, negative if that is later; clamped to the range of the type.
+    /// Returns the milliseconds since another moment, negative if that is later; clamped to the range of the type.
     package func milliseconds(since other: WallTime) -> Int64 { milliseconds.clampedDifference(other.milliseconds) }
 }
 
 // Dates and clocks can hold any number: a result out of range is clamped instead of trapping.
 extension Int64 {
-    /// The sum, clamped to the range of the type.
+    /// Returns the sum, clamped to the range of the type.
     package func clampedSum(_ other: Int64) -> Int64 {
         let (sum, overflows) = addingReportingOverflow(other)
         return overflows ? (other < 0 ? .min : .max) : sum
     }
 
-    /// The difference, clamped to the range of the type.
+    /// Returns the difference, clamped to the range of the type.
     func clampedDifference(_ other: Int64) -> Int64 {
         let (difference, overflows) = subtractingReportingOverflow(other)
         return overflows ? (other < 0 ? .max : .min) : difference

@@ -6,7 +6,7 @@ import Synchronization
 extension CacheHandler {
     // MARK: Shared transfers
 
-    /// The response of a shared transfer; `nil` if the request must be sent separately.
+    /// Returns the response of a shared transfer; `nil` if the request must be sent separately.
     mutating func response(ofShared member: FlightMember, isFirst: Bool) async throws -> StreamedResponse? {
         let flight = member.flight
         switch try await member.outcome(for: call, control) {
@@ -46,7 +46,7 @@ extension CacheHandler {
             control.expectBody(of: network.expectedContentLength)
             return network.passed(
                 to: call, channel: .stored(CachedBody(.transfer(member), in: cache, of: nil, loop: core.loop)),
-                provenance: ResponseCacheInfo(.network, status, transfer: isFirst ? network : nil))
+                provenance: ResponseCacheInfo(.network, status, transfer: isFirst ? network : nil, flight: flight))
         }
     }
 
@@ -56,7 +56,7 @@ extension CacheHandler {
     {
         let network = offer.network
         if control.isExposed { flight.gate.pass(to: control) }
-        if case .exchange(let exchange) = network.channel {
+        if let exchange = network.channel.heldExchange {
             exchange.adopt(totalDeadline: call.totalDeadline)
             control.begin(.exchanging(exchange))
         }
@@ -66,11 +66,11 @@ extension CacheHandler {
             cache.count(\.misses)
         }
         return network.passed(
-            to: call, provenance: ResponseCacheInfo(.network, offer.status, staleFallback: staleFallback))
+            to: call, channel: network.channel.adopted(by: UserCode(call, control: control, loop: core.loop)),
+            provenance: ResponseCacheInfo(.network, offer.status, staleFallback: staleFallback))
     }
 
-    /// The stored response that may replace an error of the network. The network's exchange is ended if the store
-    /// cannot be read.
+    /// Returns the stored response that may replace an error of the network. Ends the exchange if this fails.
     private mutating func staleFallback(for network: StreamedResponse) async throws -> StaleFallback? {
         do { return try await staleFallback(status: network.head.status) } catch {
             network.finish()
@@ -118,7 +118,7 @@ extension CacheHandler {
 
     // MARK: Requests that bypass the store
 
-    /// The response to a request that cannot be shared: with ranges, with conditions of the caller, or for a head only.
+    /// Returns the response to a request that is not shared: for a range or a head, or with the caller's conditions.
     mutating func direct(_ fields: FieldBlock) async throws -> StreamedResponse {
         let sent = cache.store.requestTime(for: request.key.url, now: .now)
         let network = try await send(fields)
@@ -133,10 +133,11 @@ extension CacheHandler {
     }
 
     private func send(_ fields: FieldBlock) async throws -> StreamedResponse {
-        try await CallRunner(core: core, dialer: dialer, call: call.asking(fields), control: control).run()
+        try await CallRunner(core: core, dialer: dialer, call: call.asking(fields), control: control)
+            .runBelowCache()
     }
 
-    /// The response to a request that may change resources (RFC 9111 §4.4).
+    /// Returns the response to a request that may change resources (RFC 9111 §4.4).
     func changing() async throws -> StreamedResponse {
         let network = try await send(request.fieldsForOthers)
         let url = call.url
@@ -191,8 +192,7 @@ final class StoreWork<Value: Sendable>: Sendable {
         waiter?.fulfill(())
     }
 
-    /// The result; `nil` if another process blocks the directory, or the disk hangs until the deadline or the task's
-    /// cancellation.
+    /// Returns the result; `nil` if another process blocks the directory, at the deadline, or when cancelled.
     func value(until end: MonotonicTime = .distantFuture) async -> Value? {
         while true {
             let waiter = OneShot<Void>()

@@ -31,7 +31,7 @@ struct CacheHandler {
         decision = .unsatisfiable(.nothing)
     }
 
-    /// The response to the request.
+    /// Returns the response to the request.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     mutating func answer() async throws -> StreamedResponse {
         guard call.isLookedUp else {
@@ -88,7 +88,7 @@ struct CacheHandler {
         }
     }
 
-    /// The response from memory without waiting; otherwise `nil`, and ``decision`` is based on memory.
+    /// Returns the response from memory without waiting; otherwise `nil`, and ``decision`` is based on memory.
     mutating func immediateResponse() -> StreamedResponse? {
         decide(on: ignoresStored ? [] : cache.store.inMemory(request.key))
         guard case .serve(let answer) = decision else { return nil }
@@ -133,7 +133,7 @@ struct CacheHandler {
     private mutating func lookIntoDisk() async {
         let (store, key) = (cache.store, request.key)
         hasLookedIntoDisk = true
-        // Waking a worker costs ten times as much as reading a small file that is in the page cache.
+        // Resuming a worker costs ten times as much as reading a small file from the page cache.
         if let found = store.allNonBlocking(key) { return decide(on: found) }
         let found = await StoreWork.run(in: store, on: core.loop, until: call.totalDeadline) { store.all(key) }
         decide(on: found ?? store.inMemory(key))
@@ -183,7 +183,7 @@ struct CacheHandler {
             provenance: provenance)
     }
 
-    /// The response if only the cache may respond and cannot (RFC 9111 §5.2.1.7).
+    /// Returns the response if only the cache may respond and cannot (RFC 9111 §5.2.1.7).
     private func unsatisfiable(_ status: CacheStatus) -> StreamedResponse {
         cache.count(\.unsatisfiable)
         let head = ResponseHead(status: 504, reason: "Gateway Timeout", fields: FieldBlock([("Content-Length", "0")]))
@@ -193,7 +193,7 @@ struct CacheHandler {
             provenance: ResponseCacheInfo(.cache, status))
     }
 
-    /// The stored response that may replace an error. It does not count as used yet, since another attempt may succeed.
+    /// Returns the stored response that may replace an error. It counts as used when the returned closure is called.
     /// - Parameter status: The status of the error; `nil` if there was no response.
     mutating func staleFallback(status: Int? = nil) async throws -> StaleFallback? {
         if !hasLookedIntoDisk { await lookIntoDisk() }
@@ -231,10 +231,10 @@ extension ResponseCache {
 }
 
 extension CachedResponse {
-    /// The source, unless the network has just validated the stored response.
+    /// The source of a stored response that the network has not just validated.
     fileprivate var source: HTTPExchange.Source { isStale ? .staleCache : .cache }
 
-    /// The part of the stored body that the response contains.
+    /// Returns the part of the stored body that the response contains.
     private func range(of response: StoredResponse) -> Range<UInt64> {
         switch content {
         case .none: 0..<0
@@ -243,7 +243,7 @@ extension CachedResponse {
         }
     }
 
-    /// The length of that part, in bytes.
+    /// Returns the length of that part, in bytes.
     func byteCount(of response: StoredResponse) -> UInt64 {
         let range = range(of: response)
         return range.upperBound - range.lowerBound
@@ -265,36 +265,51 @@ final class ResponseCacheInfo: ResponseProvenance {
     let transfer: StreamedResponse?
     let setCookies: [[UInt8]]
     let isPreview: Bool
-    /// The handling of the request by the cache.
-    private let status: CacheStatus
+    /// The handling of the request by the cache, before the body of the flight was stored.
+    private let initialStatus: CacheStatus
+    /// The transfer that stores the body; `nil` if nothing is stored from now on.
+    private let flight: CacheFlight?
     /// The stored response that replaces this error response, unless another attempt follows (RFC 5861 §4).
     private let staleFallback: StaleFallback?
 
     init(
         _ source: HTTPExchange.Source, _ status: CacheStatus, transfer: StreamedResponse? = nil,
-        staleFallback: StaleFallback? = nil, setCookies: [[UInt8]] = [], isPreview: Bool = false
+        flight: CacheFlight? = nil, staleFallback: StaleFallback? = nil, setCookies: [[UInt8]] = [],
+        isPreview: Bool = false
     ) {
-        (self.source, self.status, self.transfer) = (source, status, transfer)
+        (self.source, initialStatus, self.transfer, self.flight) = (source, status, transfer, flight)
         (self.staleFallback, self.setCookies, self.isPreview) = (staleFallback, setCookies, isPreview)
+    }
+
+    /// The handling so far: the body counts as stored once it is.
+    private var status: CacheStatus {
+        var status = initialStatus
+        if flight?.representation != nil { status.isStored = true }
+        return status
     }
 
     var cacheStatus: String { status.text }
 
     // A stored response is a hit, even if it is a 504.
-    var isUnsatisfied: Bool { source == .cache && !status.isHit }
+    var isUnsatisfied: Bool { source == .cache && !initialStatus.isHit }
 
     var detached: any ResponseProvenance {
-        transfer == nil && staleFallback == nil ? self : ResponseCacheInfo(source, status, isPreview: isPreview)
+        transfer == nil && flight == nil && staleFallback == nil
+            ? self : ResponseCacheInfo(source, status, isPreview: isPreview)
     }
 
     func useFallback() -> StreamedResponse? { staleFallback?() }
 }
 
-/// Returns the stored response that replaces an error (RFC 5861 §4), and counts and reports it. Called only if it is
-/// used.
+/// Returns the stored response that replaces an error (RFC 5861 §4), and counts and reports this use.
 typealias StaleFallback = @Sendable () -> StreamedResponse
 
 extension SessionCore {
     /// The transfers that calls of the session share.
-    nonisolated var flights: FlightRegistry { state { FlightRegistry() } }
+    nonisolated var flights: FlightRegistry { attachment { FlightRegistry() } }
+}
+
+extension FlightRegistry: SessionAttachment {
+    func limits(_ limits: PoolLimits) -> PoolLimits { limits }
+    func end() {}
 }

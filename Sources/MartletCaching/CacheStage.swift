@@ -41,7 +41,7 @@ enum CacheKeySetting: StageKey {
         call.settings.configuration.cache.map { _ in CacheStage(progress: progress) }
     }
 
-    /// The response from memory: the first step of ``CacheHandler``.
+    /// Returns the response from memory: the first step of ``CacheHandler``.
     static func immediateResponse(_ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl)
         -> StreamedResponse?
     {
@@ -71,8 +71,8 @@ extension StageKey where Value == ResponseCache? {
 enum PreviewKey: SettingKey { static var defaultValue: Bool { false } }
 
 extension SessionConfiguration {
-    /// The response cache (RFC 9111). With `nil` (the default) responses are neither stored nor served from a cache.
-    /// Sessions may share one: a response that was stored with one user's credentials is not served with others.
+    /// The response cache (RFC 9111); `nil` (the default) for none. Sessions may share one: a response that was stored
+    /// with one user's credentials is not served with others.
     public var cache: ResponseCache? {
         get { self[CacheKeySetting.self] }
         set { self[CacheKeySetting.self] = newValue }
@@ -81,12 +81,11 @@ extension SessionConfiguration {
     /// Whether equal GET requests that run at the same time share one transfer in a session without a ``cache``;
     /// `false` by default. With a cache they always do.
     ///
-    /// Requests are equal if their URL, credentials, fields, timeouts, priority, bandwidth limit and route are. Each
-    /// call has its own total timeout, progress and cancellation; the transfer ends with the last of them. Its error is
-    /// thrown to all calls. The rules are those of a cache (RFC 9111 §4): a response with `no-store`, `no-cache` or
-    /// `max-age=0` belongs to the first call. The other calls send their own requests, and for a minute later calls do
-    /// not wait for a shared response. A reader that lags 1 MiB for a second ends with
-    /// ``HTTPError/Code/cachedBodyCorrupted``. Nothing is stored.
+    /// Requests are equal if their URL, credentials, fields, timeouts, priority, bandwidth limit and route are equal.
+    /// Each call has its own total timeout, progress and cancellation. The transfer ends with the last call, and all
+    /// calls throw its error. The rules are those of a cache (RFC 9111 §4): a response with `no-store`, `no-cache` or
+    /// `max-age=0` is only for the first call. The other calls send their own requests, and for a minute, no call waits
+    /// for a shared response. A reader that is 1 MiB behind for a second fails with the code `.cachedBodyCorrupted`.
     public var sharesTransfers: Bool {
         get { self[TransferSharingKey.self] != nil }
         set {
@@ -118,10 +117,10 @@ extension Call {
     /// Whether its response may come from the cache: GET and HEAD without a body.
     var isLookedUp: Bool { (method == .get || method == .head) && !body.isPresent }
 
-    /// The call with fields that the cache adds to its request.
+    /// Returns the call with fields that the cache adds to its request.
     func asking(_ fields: FieldBlock) -> Call { fields.isEmpty ? self : supplemented { $0.cacheFields = fields } }
 
-    /// The properties of the request that the cache needs.
+    /// Returns the properties of the request that the cache needs.
     func cacheRequest() -> CacheRequest {
         let fields = sentFields
         let caller = (supplement?.identity ?? Call.credential(in: fields)).map {
@@ -146,15 +145,15 @@ extension Call {
 
     /// The properties that distinguish the resource from that of the URL; mostly none.
     private var otherServer: [String] {
-        // The caller's own Host field may name another resource, and another server than the URL's has other resources.
+        // The caller's own Host field, or another server than that of the URL, gives another resource.
         let host = fields[.hostField].flatMap { $0.lowercased() == url.hostFieldValue.lowercased() ? nil : $0 }
-        let place = settings.configuration.otherPlace(of: url)
-        return [("host-", host), ("place-", place)].compactMap { kind, name in
+        let target = settings.configuration.overriddenTarget(of: url)
+        return [("host-", host), ("place-", target)].compactMap { kind, name in
             name.map { kind + ResponseCache.keyedDigest($0) }
         }
     }
 
-    /// The credentials of a request, with each byte as a character, so that different credentials are different texts.
+    /// Returns the credentials of a request, with each byte as a character.
     private static func credential(in fields: FieldBlock) -> String? {
         let lines = fields.rawValues(of: "Authorization")
         return lines.isEmpty ? nil : lines.map { ByteText.latin1($0) }.joined(separator: "\n")

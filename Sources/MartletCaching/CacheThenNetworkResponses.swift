@@ -5,13 +5,13 @@ import Synchronization
 
 /// The responses of a call that may have two: the stored one immediately as a preview, then the final one.
 ///
-/// Either the last response is final (``CacheThenNetworkResponse/isPreview`` is false), or the sequence throws: an
-/// ``HTTPError`` of the network, also when offline, or `CancellationError`. A preview is never the last response. A
-/// final response that repeats the preview has ``CacheThenNetworkResponse/isUnchanged``.
+/// The sequence ends with the final response (``CacheThenNetworkResponse/isPreview`` is `false`), or throws an
+/// ``HTTPError`` of the network, also when offline, or `CancellationError`. If the final response repeats the preview,
+/// its ``CacheThenNetworkResponse/isUnchanged`` is `true`.
 ///
 /// There is one response if nothing is stored, or the stored one is fresh and the mode is not
 /// ``CacheMode/cacheThenRevalidate``. The request to the network is sent when the second response is requested. Each
-/// iterator makes its own call. One task at a time uses an iterator; cancelling it cancels the current request.
+/// iterator makes its own call. Only one task may use an iterator; cancelling it cancels the current request.
 public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
     /// The type of the elements.
     public typealias Element = CacheThenNetworkResponse
@@ -27,8 +27,8 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
 
     /// Creates the sequence of a call's responses.
     /// - Parameters:
-    ///   - accept: Checks a response, and throws for one that is not delivered; a preview that it rejects is skipped.
-    ///   - prepare: Makes the request, for each iterator.
+    ///   - accept: Checks a response, and throws an error to reject it; a rejected preview is skipped.
+    ///   - prepare: Creates the request of an iterator.
     package init(
         _ session: HTTPSession, _ mode: CacheMode,
         accept: @escaping @Sendable (HTTPExchange) throws -> HTTPExchange = { $0 },
@@ -49,7 +49,7 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
 
         fileprivate init(_ deliveries: CacheThenNetworkResponses) { self.deliveries = deliveries }
 
-        /// The next response; `nil` after the final one, and after an error.
+        /// Returns the next response; `nil` after the final one, and after an error.
         /// - Throws: An ``HTTPError`` if there is no final response; `CancellationError`.
         public mutating func next() async throws -> CacheThenNetworkResponse? {
             if case .first = stage {
@@ -69,7 +69,7 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
             return try deliveries.delivery(of: exchange, isUnchanged: isUnchanged)
         }
 
-        /// The next response; `nil` after the last one.
+        /// Returns the next response; `nil` after the last one.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error)
             -> CacheThenNetworkResponse?
         { try await next() }
@@ -100,14 +100,13 @@ extension HTTPSession {
     ///     show(delivery.exchange, stale: delivery.isStale)
     /// }
     /// ```
-    /// The loop ends after a response with ``CacheThenNetworkResponse/isPreview`` false, or throws: the network's error
-    /// after a preview, or `CancellationError`. An invalid URL is reported when the first response is requested.
+    /// The loop ends after the final response, or throws an ``HTTPError``, also for an invalid URL, or
+    /// `CancellationError`.
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
+    ///   - target: The URL, or a request with a method and header fields. For a URL: GET, or POST with a body.
     ///   - timeout: The maximum duration of each of the two requests.
-    ///   - cache: The use of the cache: ``CacheMode/cacheThenNetwork`` by default; with
-    ///     ``CacheMode/cacheThenRevalidate`` a fresh response is followed by that of the network too. Other modes lead
-    ///     to one response.
+    ///   - cache: ``CacheMode/cacheThenNetwork`` by default; with ``CacheMode/cacheThenRevalidate``, a response of the
+    ///     network follows a fresh stored one, too. Other modes deliver one response.
     public nonisolated func deliveries(
         for target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), cache: CacheMode = .cacheThenNetwork, timeout: Duration? = nil,
@@ -122,14 +121,13 @@ extension HTTPSession {
 public struct CacheThenNetworkResponse: Sendable {
     /// The response with its head and body.
     public let exchange: HTTPExchange
-    /// Whether its body comes from the cache: fresh, stale, or confirmed by the server with a 304, as its source
-    /// `.validatedCache` states.
+    /// Whether the body comes from the cache: fresh, stale, or confirmed by the server with a 304 (`.validatedCache`).
     public var isFromCache: Bool { isStale || [.cache, .validatedCache].contains(exchange.source) }
-    /// Whether it is a stored response that is stale.
+    /// Whether this is a stale stored response.
     public var isStale: Bool { exchange.source == .staleCache }
-    /// Whether it is a preview, fresh or stale: the final response, or an error, follows. False for the final response.
+    /// Whether this is a preview, fresh or stale: the final response, or an error, follows.
     public let isPreview: Bool
-    /// Whether it is a final response with the status and body of the preview: a view need not change.
+    /// Whether this is a final response with the status and body of the preview: a view need not change.
     public let isUnchanged: Bool
 }
 
@@ -148,17 +146,18 @@ final class CacheEventEmitter: Sendable {
             if count < CacheEventEmitter.limit { early?.append(event) }
             return true
         }
-        // Outside of the lock, since it resumes the subscribers.
+        // Outside of the lock, because it resumes the subscribers.
         if !isEarly { hub.emit(event) }
     }
 
-    func subscribe(limit: Int) -> EventSubscription<CacheEvent> {
-        early.withLock { early in
-            let subscription = EventSubscription(hub: hub, limit: limit) { .dropped($0) }
+    func subscribe() -> CacheEvents {
+        let subscription = early.withLock { early in
+            let subscription = EventSubscription(hub: hub, limit: CacheEvents.defaultBufferCount) { .dropped($0) }
             for event in early ?? [] { subscription.queue.append(event) }
             early = nil
             return subscription
         }
+        return CacheEvents { await subscription.queue.next() }
     }
 
     func end() { hub.end() }
@@ -166,13 +165,13 @@ final class CacheEventEmitter: Sendable {
 
 /// An event of a cache. None is an error of a request.
 public enum CacheEvent: Sendable, Hashable {
-    /// A body above an eighth of the limit was not stored; contains the number of its announced or received bytes.
+    /// A body above an eighth of the limit was not stored. The count is that of its announced or received bytes.
     case tooLarge(url: String, byteCount: UInt64, limit: UInt64)
     /// A response was not stored, because no space could be freed.
     case noRoom(url: String)
     /// A stored file was damaged, or of another version; it was removed.
     case damaged(file: String, reason: String)
-    /// The directory cannot be used as intended, for this reason; reported once, until that changes.
+    /// The directory cannot be read or written, for this reason; reported once, until that changes.
     case unavailable(reason: String)
     /// The directory can be used again.
     case recovered
@@ -180,7 +179,7 @@ public enum CacheEvent: Sendable, Hashable {
     case evicted(count: Int, byteCount: UInt64)
     /// The index of the disk is complete: the number of entries, and whether there was a file with their order.
     case indexed(count: Int, hadFile: Bool)
-    /// A response that had been served stale could not be validated afterwards.
+    /// A stale response that was served could not be validated afterwards.
     case revalidationFailed(url: String)
     /// A stored response replaced an error: an error response with this status, or none (`nil`).
     case staleOnError(url: String, status: Int?)
@@ -204,38 +203,14 @@ public enum CacheEvent: Sendable, Hashable {
 
 /// The events of a cache, as an `AsyncSequence`: a subscription with its own buffer.
 ///
-/// It starts when the sequence is created; the first sequence of a cache also contains up to 64 earlier events. It ends
-/// when its last copy and its last iterator are released. When the buffer of a slow subscriber is full, the oldest
-/// event is dropped, and ``CacheEvent/dropped(_:)`` reports the number. The sequence ends with the cache, which it does
-/// not retain.
-public struct CacheEvents: AsyncSequence, Sendable {
-    /// The type of the elements.
-    public typealias Element = CacheEvent
-    /// Iteration does not fail.
-    public typealias Failure = Never
+/// The first sequence of a cache also contains up to 64 earlier events. When the buffer of a slow subscriber is full,
+/// the oldest event is dropped, and ``CacheEvent/dropped(_:)`` reports the number. The sequence does not retain the
+/// cache, and ends when the cache is released.
+public typealias CacheEvents = EventSequence<CacheEvent>
 
+extension EventSequence<CacheEvent> {
     /// The number of events that are buffered: 256.
-    public static let defaultBufferCount = 256
-
-    private let subscription: EventSubscription<CacheEvent>
-
-    init(_ emitter: CacheEventEmitter) { subscription = emitter.subscribe(limit: CacheEvents.defaultBufferCount) }
-
-    /// An iterator over the events.
-    public struct Iterator: AsyncIteratorProtocol {
-        let subscription: EventSubscription<CacheEvent>
-
-        /// The next event; `nil` after the last one, or when the task is cancelled.
-        public mutating func next() async -> CacheEvent? { await subscription.queue.next() }
-
-        /// The next event; `nil` after the last one, or when the task is cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> CacheEvent? {
-            await subscription.queue.next()
-        }
-    }
-
-    /// Creates an iterator; all iterators share the events.
-    public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
+    public static var defaultBufferCount: Int { 256 }
 }
 
 extension HTTPExchange.Source {

@@ -2,8 +2,7 @@ import MartletCore
 import MartletCache
 import Synchronization
 
-/// The body of a response from the cache, or from a shared transfer. One task reads it. Only the first bytes of a file
-/// are read in advance.
+/// The body of a response from the cache, or from a shared transfer. One task reads it.
 final class CachedBody: StoredBody {
     /// The location of the bytes.
     enum Source: Sendable {
@@ -42,7 +41,7 @@ final class CachedBody: StoredBody {
 
     var representation: UInt64? { stored?.representation ?? flight?.representation }
 
-    var exchange: Exchange? { if case .exchange(let exchange) = flight?.network?.channel { exchange } else { nil } }
+    var exchange: Exchange? { flight?.network?.channel.heldExchange }
 
     var trailers: FieldBlock? {
         if let stored { return stored.head.trailers }
@@ -128,7 +127,7 @@ final class CachedBody: StoredBody {
         if await flight?.withdraw() == true { cache.count { $0.removals &+= 1 } }
     }
 
-    /// The error of a stored body that is damaged or cannot be read.
+    /// Returns the error of a stored body that is damaged or cannot be read.
     static func damage(_ call: Call) -> HTTPError {
         HTTPError(
             .cachedBodyCorrupted, phase: .receivingBody,

@@ -6,8 +6,8 @@ import Synchronization
 
 /// A private cache of responses (RFC 9111), in memory and on disk. Each tier is bounded, and works without the other.
 ///
-/// It is set as ``SessionConfiguration/cache`` of any number of sessions. Processes may share a directory. Problems
-/// with the disk never fail a request: they are a miss, and an event reports them.
+/// Any number of sessions may use it as their ``SessionConfiguration/cache``, and processes may share a directory.
+/// An error of the disk never fails a request: it is a miss, and an event reports it.
 ///
 /// ```swift
 /// configuration.cache = try .at(
@@ -26,9 +26,8 @@ public final class ResponseCache: Sendable {
         public var staleIfError: Duration?
         /// Lifetimes of responses that specify none; by default they are estimated as in RFC 9111 §4.2.2.
         public var defaultFreshness = DefaultFreshness.none
-        /// The source of memory pressure. At a warning, half of the responses in memory are evicted; at the critical
-        /// level, all of them. Responses that are not on disk are written there first. The default is that of the
-        /// machine; `nil` for none.
+        /// The source of memory pressure, by default that of the machine; `nil` for none. At a warning, half of the
+        /// responses in memory are evicted; at the critical level, all of them, after they were written to disk.
         public var memoryPressure: MemoryPressureSource? = .system
 
         /// Creates the default options.
@@ -39,8 +38,7 @@ public final class ResponseCache: Sendable {
     public enum Eviction: String, Hashable, Sendable, CaseIterable {
         /// The least recently used first.
         case leastRecentlyUsed
-        /// The first entry not used since the last pass (SIEVE, NSDI 2024). Better if many responses are requested only
-        /// once.
+        /// The first entry not used since the last pass (SIEVE, NSDI 2024), for many responses that are used only once.
         case sieve
 
         fileprivate var order: EvictionOrder { self == .sieve ? .sieve : .leastRecentlyUsed }
@@ -48,39 +46,39 @@ public final class ResponseCache: Sendable {
 
     /// The use of a cache in this process, and its content. Each completed request counts once, by its response.
     public struct Statistics: Hashable, Sendable {
-        /// Requests answered by fresh stored responses.
+        /// The number of requests that fresh stored responses served.
         public var hits: UInt64 = 0
-        /// Requests answered by stale stored responses, without waiting for the network.
+        /// The number of requests that stale stored responses served, without waiting for the network.
         public var staleHits: UInt64 = 0
-        /// Requests answered by stored responses after a 304.
+        /// The number of requests that stored responses served after a 304.
         public var validated: UInt64 = 0
-        /// Requests answered by the network.
+        /// The number of requests that the network served.
         public var misses: UInt64 = 0
-        /// Requests answered by stored responses instead of errors.
+        /// The number of requests that stored responses served instead of errors.
         public var staleOnErrors: UInt64 = 0
-        /// Requests that bypassed the cache.
+        /// The number of requests that bypassed the cache.
         public var bypasses: UInt64 = 0
-        /// Requests answered by the transfer of another.
+        /// The number of requests that the transfer of another request served.
         public var shared: UInt64 = 0
-        /// Requests answered by 504, because only the cache was allowed to respond and had no response.
+        /// The number of 504 responses, because only the cache was allowed to respond and had no response.
         public var unsatisfiable: UInt64 = 0
-        /// Validations of responses that had been served stale.
+        /// The number of validations of stale responses after they were served.
         public var revalidations: UInt64 = 0
-        /// Responses stored in memory or on disk.
+        /// The number of responses stored in memory or on disk.
         public var stores: UInt64 = 0
-        /// Responses evicted from memory and from disk.
+        /// The number of responses evicted from memory and from disk.
         public var evictions: UInt64 = 0
-        /// Stored responses removed because they were out of date or damaged.
+        /// The number of stored responses that were removed because they were out of date or damaged.
         public var removals: UInt64 = 0
-        /// Bytes of bodies delivered from the cache.
+        /// The number of body bytes delivered from the cache.
         public var bytesServed: UInt64 = 0
-        /// Bytes of bodies stored.
+        /// The number of body bytes stored.
         public var bytesStored: UInt64 = 0
-        /// Responses in memory.
+        /// The number of responses in memory.
         public var memoryEntries = 0
         /// The cost of the responses in memory, in bytes.
         public var memoryBytes = 0
-        /// Known responses on disk: all, once the index is complete.
+        /// The number of known responses on disk: all once the index is complete.
         public var diskEntries = 0
         /// The size on disk when it was last determined, in bytes.
         public var diskBytes: UInt64 = 0
@@ -102,14 +100,12 @@ public final class ResponseCache: Sendable {
 
     /// Creates a cache in a directory, which is created if it is missing, with a tier in memory.
     ///
-    /// It serves immediately: the index of a large directory is read in the background.
+    /// The cache serves responses immediately: the index of a large directory is read in the background.
     /// - Parameters:
-    ///   - path: The directory: accessible only by the user (mode 0700), and new, empty, or a cache's. Files that other
-    ///     programs put there later are ignored.
+    ///   - path: The directory: accessible only by the user (mode 0700), and new, empty, or that of a cache.
     ///   - memory: The limit of the tier in memory, 32 MiB by default; 0 for none.
     ///   - disk: The maximum size on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
-    /// - Throws: ``CacheDirectoryError`` if another user owns the directory or has access to it, or it has files that
-    ///   are not a cache's.
+    /// - Throws: ``CacheDirectoryError`` if others own or can access the directory, or it has files of another program.
     public static func at(
         _ path: some FilePathConvertible, memory: ByteCount = .mebibytes(32), disk: ByteCount = .mebibytes(256),
         options: Options = Options()
@@ -132,7 +128,7 @@ public final class ResponseCache: Sendable {
         ResponseCache(memory: limit, disk: nil, directory: nil, options: options, emitter: CacheEventEmitter())
     }
 
-    /// A cache that stores nothing, for the transfers that requests of a session without a cache share.
+    /// Returns a cache that stores nothing, for the transfers that requests of a session without a cache share.
     static func transient() -> ResponseCache {
         var options = Options()
         options.memoryPressure = nil
@@ -172,7 +168,7 @@ public final class ResponseCache: Sendable {
     // MARK: Public functions
 
     /// The events of the cache, as an `AsyncSequence`.
-    public var events: CacheEvents { CacheEvents(emitter) }
+    public var events: CacheEvents { emitter.subscribe() }
 
     /// The use of the cache so far, and its content.
     public var statistics: Statistics {
@@ -191,8 +187,7 @@ public final class ResponseCache: Sendable {
 
     /// Removes all stored responses of a URL, in all variants; one that is being received is not stored, either.
     /// - Parameter partition: The partition to remove from; responses without a partition are removed, too. With `nil`
-    ///   (the default) all are removed, for any credential, partition, `Host` or server; this reads the head of each
-    ///   entry on disk.
+    ///   (the default) those of all partitions and servers are removed, which reads the head of each entry on disk.
     public func remove(_ url: HTTPURL, partition: String? = nil) async {
         let url = url.absoluteForm
         await run { store in
@@ -220,25 +215,26 @@ public final class ResponseCache: Sendable {
 
     // MARK: Functions for requests
 
-    /// The rule that decides about the response of the network.
+    /// Returns the rule that decides about the response of the network.
     func decider(_ request: CacheRequest, after decision: CacheDecision, _ found: [StoredResponse]) -> CacheUpdateRule {
         CacheUpdateRule(request, after: decision, variants: found.map(\.variant), policy: policy)
     }
 
     /// Applies a decision to the stored responses. It does not wait for a directory that another process blocks.
-    /// - Returns: The responses with new heads, by index.
+    /// - Returns: The responses whose new heads were stored, by index.
     func carryOut(
         _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLog.Epoch, on loop: EventLoop
     ) async -> [Int: StoredResponse] {
-        let heads = decided.freshened
-        guard !heads.isEmpty || !decided.removed.isEmpty else { return [:] }
-        let stored = await StoreWork.run(in: store, on: loop) {
-            let stored = heads.map { self.store.freshen(found[$0.variant], to: $0.head, epoch: epoch) }
+        guard !decided.freshened.isEmpty || !decided.removed.isEmpty else { return [:] }
+        let stored = await StoreWork.run(in: store, on: loop) { () -> [Int: StoredResponse] in
+            var stored: [Int: StoredResponse] = [:]
+            for head in decided.freshened {
+                stored[head.variant] = self.store.freshen(found[head.variant], to: head.head, epoch: epoch)
+            }
             self.removeNow(decided.removed.map { found[$0] })
             return stored
         }
-        let freshened = stored ?? heads.map { StoredResponse(found[$0.variant], head: $0.head) }
-        return Dictionary(zip(heads.map(\.variant), freshened)) { $1 }
+        return stored ?? [:]
     }
 
     /// Removes responses that are out of date.
@@ -281,10 +277,9 @@ public final class ResponseCache: Sendable {
 }
 
 extension SessionConfiguration {
-    /// The target of connections for a URL, if the configuration overrides that of the URL: a socket, another host or
-    /// port, or addresses. Addresses count even if a proxy, which is not known here, resolves the names; that only
-    /// costs a request.
-    func otherPlace(of url: HTTPURL) -> String? {
+    /// Returns the socket, host, port or addresses that the configuration connects to instead of those of the URL;
+    /// `nil` without an override. Addresses count even if a proxy resolves the names; that only costs a request.
+    func overriddenTarget(of url: HTTPURL) -> String? {
         // A connector ignores these settings.
         guard connector == nil else { return nil }
         if let unixSocketPath { return "unix " + unixSocketPath }
@@ -299,15 +294,15 @@ extension SessionConfiguration {
 
 /// A wall clock that is never adjusted: it starts with the machine's time, and advances as time passes.
 ///
-/// The age of a response that this process stored is always right, even if the machine's clock is changed. Other
-/// processes compare the times with their own clocks: responses from their future are validated.
+/// The age of a response that this process stored is right even if the machine's clock is changed. Other processes
+/// compare the times with their own clocks, and validate responses from their future.
 struct MonotonicWallClock: Sendable {
     /// The machine's time at the start.
     let beginning: WallTime
     /// The same instant, by a clock that also advances while the computer is suspended.
     let instant: MonotonicTime
 
-    /// The time at an instant; an instant before the start counts as the start.
+    /// Returns the time at an instant; an instant before the start counts as the start.
     func time(at now: MonotonicTime) -> WallTime {
         let passed = now > instant ? (now.nanoseconds - instant.nanoseconds) / 1_000_000 : 0
         return WallTime(milliseconds: beginning.milliseconds.clampedSum(Int64(passed)))

@@ -58,8 +58,7 @@ extension SessionConfiguration: Codable {
     }
 }
 
-/// All rules are encoded. A ``QueryEncoding/serializer`` is rejected with an error, because it cannot be encoded and a
-/// value without it would send other bytes.
+/// All rules are encoded. A ``QueryEncoding/serializer`` is rejected with an error, because it cannot be encoded.
 extension QueryEncoding: Codable {
     private static let settings: [CodedSetting<QueryEncoding>] = [
         .init("arrays", \.arrays), .init("booleans", \.booleans), .init("dates", \.dates), .init("data", \.data),
@@ -84,8 +83,7 @@ extension QueryEncoding: Codable {
     }
 }
 
-/// Settings are encoded without credentials. A selector is rejected with an error, because it cannot be encoded and
-/// settings without it would use other proxies.
+/// Settings are encoded without credentials. A selector is rejected with an error, because it cannot be encoded.
 extension ProxySettings: Codable {
     /// Decodes settings, without credentials. Missing values are those of ``none``.
     /// - Throws: `DecodingError`, for example if the proxy is invalid.
@@ -175,8 +173,7 @@ package struct CodedSetting<Settings>: Sendable {
         _ key: CodedKey, _ place: Place<Value>, written: @escaping @Sendable (Value) -> Value? = { $0 }
     ) {
         decode = { settings, container in
-            guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return }
-            settings[keyPath: place] = value
+            if let value = try container.decodeIfPresent(Value.self, forKey: key) { settings[keyPath: place] = value }
         }
         encode = { try $1.encodeIfPresent(written($0[keyPath: place]), forKey: key) }
     }
@@ -184,8 +181,7 @@ package struct CodedSetting<Settings>: Sendable {
     /// Creates a setting whose value may be `nil`. A `nil` is not encoded.
     package init<Value: Codable & Sendable>(_ key: CodedKey, optional place: Place<Value?>) {
         decode = { settings, container in
-            guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return }
-            settings[keyPath: place] = value
+            if let value = try container.decodeIfPresent(Value.self, forKey: key) { settings[keyPath: place] = value }
         }
         encode = { try $1.encodeIfPresent($0[keyPath: place], forKey: key) }
     }

@@ -1,7 +1,7 @@
 package import MartletTransport
 import Synchronization
 
-// Connections whose address on this machine is lost.
+// Connections whose local address is lost.
 extension ConnectionPool {
     /// Sets the current addresses of this machine. Idle connections from a lost address are closed. Connections in use
     /// fail immediately: no more bytes can arrive, and reads would only end with a timeout.
@@ -30,7 +30,7 @@ extension ConnectionPool {
 /// The addresses that this machine has lost. Only addresses that existed before can be lost: a program may use
 /// addresses that no interface has (`IP_FREEBIND`, local routes).
 package struct LostAddresses: Sendable {
-    /// The maximum number of lost addresses; above it, the set is cleared. Temporary IPv6 addresses change daily.
+    /// The number of lost addresses above which the set is cleared: temporary IPv6 addresses change daily.
     private static let countLimit = 1_024
 
     private var held: Set<IPAddress> = []
@@ -50,7 +50,7 @@ package struct LostAddresses: Sendable {
         return !gone.isEmpty
     }
 
-    /// Whether a socket's local address, given as its description, is lost. Loopback addresses are never lost.
+    /// Whether a local address, given as the description of a socket's address, is lost. A loopback address never is.
     package func isLost(_ localAddress: String) -> Bool {
         guard !lost.isEmpty, let address = IPAddress(socket: localAddress) else { return false }
         return !address.isLoopback && lost.contains(address)

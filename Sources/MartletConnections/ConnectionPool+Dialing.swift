@@ -11,7 +11,7 @@ extension ConnectionPool {
         var timeout: Duration?
     }
 
-    /// The connections that the task is opening, the outermost first: a resolver or trust policy may make a call.
+    /// The dials that this task is part of, the outermost first: a resolver or trust policy may make a call.
     @TaskLocal static var enclosingDials: [(pool: ObjectIdentifier, id: PoolConnectionID)] = []
 
     func begin(_ dial: PendingDial) {
@@ -88,8 +88,7 @@ extension ConnectionPool.State {
     mutating func beginning(_ dial: ConnectionPool.PendingDial) -> ConnectionPool.PendingDial {
         var dial = dial
         let id = machine.waiter(of: dial.id)
-        // The wait in the throttle does not count. A timer that is already set may fire before the deadline, and is
-        // then set again.
+        // The wait in the throttle does not count. If a timer that is already set fires too early, it is set again.
         if let id { _ = waiters[id]?.timeouts.dialBegan(at: MonotonicTime.now()) }
         let waiting = id.flatMap { waiters[$0] }
         dial.timeout = waiting.map { $0.timeouts.connectTimeout } ?? .seconds(10)
@@ -105,12 +104,10 @@ extension ConnectionPool.State {
 
 /// A throttle that keeps thousands of connections from being opened at the same moment.
 ///
-/// A connection that is being opened takes several times the memory that it takes later. Among ten thousand
-/// simultaneous dials, many find the server's backlog full and are retried a second later. So at most ``limit`` dials
-/// are in progress. Each counts for at most ``interval``, so that distant or dead hosts do not delay others: up to ten
-/// thousand dials start each second, whatever their outcome.
-///
-/// It only counts and queues dials; the caller starts them.
+/// A connection takes several times more memory while it is opened than later. Of ten thousand simultaneous dials, many
+/// find the server's backlog full and are retried a second later. So at most ``limit`` dials are in progress. Each
+/// counts for at most ``interval``, so that distant or dead hosts do not delay others: up to ten thousand dials start
+/// each second. The throttle only counts and queues dials; the caller starts them.
 struct DialThrottle<Dial> {
     /// Nanoseconds of the pool's clock.
     typealias Instant = UInt64
@@ -122,10 +119,10 @@ struct DialThrottle<Dial> {
 
     /// The dials that count towards ``limit``.
     private var counting: Set<PoolConnectionID> = []
-    /// The admitted dials, the oldest first, with the time until which they count. Some may have ended since.
+    /// The admitted dials, oldest first, with the time until which they count. Some may have ended.
     private var passages = FIFOQueue<(id: PoolConnectionID, until: Instant)>()
     private var waiting: [PoolConnectionID: Dial] = [:]
-    /// The queued dials, in order. Some may have been withdrawn since.
+    /// The queued dials, in order. Some may have been withdrawn.
     private var queue = FIFOQueue<PoolConnectionID>()
 
     init() {}
@@ -152,7 +149,7 @@ struct DialThrottle<Dial> {
     /// - Returns: The dial; `nil` if it was not queued.
     mutating func withdraw(_ id: PoolConnectionID) -> Dial? { waiting.removeValue(forKey: id) }
 
-    /// Records that a dial has ended, with any outcome.
+    /// Records the end of a dial.
     mutating func ended(_ id: PoolConnectionID) { counting.remove(id) }
 
     mutating func next(now: Instant) -> [Dial] {

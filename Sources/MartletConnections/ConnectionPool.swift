@@ -2,9 +2,9 @@ package import MartletTransport
 package import MartletWire
 import Synchronization
 
-/// The connection pool of a session: a ``PoolMachine``, which decides, and the connections and requests that it decides
+/// The connection pool of a session: a ``PoolMachine``, and the connections and requests that the machine decides
 /// about. The pool has a lock and is not an actor, so that a connection can be returned synchronously, even in a
-/// `deinit`. The lock is held only for the machine's decision; the effects run after it.
+/// `deinit`. The lock is held only for the machine's decision; the effects are performed after it.
 package final class ConnectionPool: TimerTarget {
     struct State {
         /// A queued request, with the timeouts of its wait.
@@ -24,7 +24,7 @@ package final class ConnectionPool: TimerTarget {
         var dials: [PoolConnectionID: Task<Void, Never>] = [:]
         /// Dials that were cancelled before their task was known.
         var abandoned: Set<PoolConnectionID> = []
-        /// The time that the timer is set for, on the pool's clock; `.max` if it is not set.
+        /// The time of the timer, on the pool's clock; `.max` if it is not set.
         var armed = UInt64.max
         var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
@@ -48,7 +48,7 @@ package final class ConnectionPool: TimerTarget {
     private let alarm = PoolAlarm()
 
     /// Creates an empty pool.
-    /// - Parameter onLongWait: Called when requests have waited for ``longWait``, once for each, in its own task.
+    /// - Parameter onLongWait: Called in a task of its own when requests have waited for ``longWait``, once for each.
     package init(
         limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop, onLongWait: (@Sendable ([LongWait]) -> Void)? = nil
     ) {
@@ -57,8 +57,7 @@ package final class ConnectionPool: TimerTarget {
             limits.connections(to: key.destination.host, port: key.destination.port)
         }
         state = Mutex(State(machine: machine))
-        self.loop = loop
-        self.wireLimits = wireLimits
+        (self.loop, self.wireLimits) = (loop, wireLimits)
     }
 
     deinit {
@@ -73,8 +72,8 @@ package final class ConnectionPool: TimerTarget {
     ///   - destination: The server; or the proxy, if requests are sent to the proxy itself.
     ///   - dialer: Opens a new connection.
     ///   - proxy: The proxy that the connection leads through.
-    ///   - rejected: A connection that the request received after a wait and found unusable. It is closed. The request
-    ///     gets another idle connection, or returns to its position in the queue.
+    ///   - rejected: An unusable connection that the request received after a wait. It is closed. The request gets
+    ///     another idle connection, or returns to its position in the queue.
     /// - Returns: A connection, or a ticket to wait for one. In both cases the connection may have carried an exchange.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(
@@ -97,8 +96,8 @@ package final class ConnectionPool: TimerTarget {
     }
 
     /// Finds a connection for a request, or queues the request.
-    /// - Parameter rejected: A connection that the request received but cannot use: it ended, received unsolicited
-    ///   bytes (RFC 9112 §9.3), or was used although the request needs a new one.
+    /// - Parameter rejected: A connection that the request received but cannot use: it has ended or received
+    ///   unsolicited bytes (RFC 9112 §9.3), or it is not new although the request needs a new one.
     @inline(never) private func acquire(
         _ key: ConnectionKey, _ dialer: Dialer, _ request: Request, after rejected: Candidate?
     ) throws(ExchangeError) -> Acquisition {
@@ -168,7 +167,7 @@ package final class ConnectionPool: TimerTarget {
 
     private func finish(_ lease: Lease, isReusable: Bool, keepAliveTimeout: UInt64?) {
         let (work, isReusable, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
-            // A waiter may get the connection without the check that an idle one undergoes, so it is checked now.
+            // A waiter would get the connection without the check of an idle one, so it is checked now.
             let isReusable =
                 isReusable && (state.machine.waitingCount == 0 || lease.connection.isQuiet(at: MonotonicTime.now()))
             let effects = state.machine.released(
@@ -179,8 +178,8 @@ package final class ConnectionPool: TimerTarget {
         }
         if !isReusable { lease.connection.stream.close() }
         run(work)
-        // Observed, so that a connection that the server closes is closed immediately, not at its next use. Lease and
-        // connection retain each other until the connection is leased or closed, which ends the observation.
+        // Observed, so that it is closed as soon as the server closes it, not at its next use. Lease and connection
+        // retain each other until the connection is leased or closed, which ends the observation.
         if isIdle { lease.connection.stream.observeIdle(lease) }
     }
 
@@ -231,8 +230,8 @@ package final class ConnectionPool: TimerTarget {
     }
 
     /// Changes the limits while requests run.
-    /// - Parameter limits: Returns the new limits. It is called under the pool's lock, so that of several concurrent
-    ///   changes the last wins; it must not call the pool.
+    /// - Parameter limits: Returns the new limits. Called under the pool's lock, so that the last of concurrent changes
+    ///   wins; it must not call the pool.
     package func setLimits(_ limits: () -> PoolLimits) {
         perform { $0.machine.setLimits(limits(), now: PoolClock.now()) }
     }
@@ -262,12 +261,12 @@ package final class ConnectionPool: TimerTarget {
         }
     }
 
-    /// The present counts of every host with a connection or a waiting request, in time proportional to their number.
+    /// The counts of each host with a connection or a waiting request. Takes time in proportion to their number.
     package var hostCounts: [ConnectionKey: PoolCounts] { state.withLock { $0.machine.hostCounts } }
 
     // MARK: Effects
 
-    /// The work to do after the lock is released.
+    /// The actions to perform after the lock is released.
     struct Work {
         var grant: (waiter: PoolWaiter, lease: Lease)?
         var failures: [(PoolWaiter, ExchangeError)] = []
@@ -321,7 +320,7 @@ package final class ConnectionPool: TimerTarget {
                     work.abandons.append(task)
                 } else {
                     state.abandoned.insert(id)
-                    // A queued dial is started and cancelled, so that its end is reported like that of every dial.
+                    // A queued dial is started and cancelled, so that its end is reported like that of other dials.
                     if let dial = state.gate.withdraw(id) { work.dials.append(dial) }
                 }
             }
@@ -341,13 +340,13 @@ package final class ConnectionPool: TimerTarget {
         return MonotonicTime.now().advanced(by: PoolClock.until(deadline))
     }
 
-    /// Does the remaining work, outside of the lock.
+    /// Performs the actions, outside of the lock.
     func run(_ work: Work?) {
         guard let work else { return }
         for connection in work.closes { connection.stream.close() }
         for task in work.abandons { task.cancel() }
         if let (waiter, lease) = work.grant, !waiter.result.fulfill(.success(lease)) {
-            // The wait ended at the same time, and so nothing was written on the connection.
+            // The wait has just ended, so nothing was written on the connection.
             lease.returnUnused()
         }
         for (waiter, error) in work.failures { waiter.result.fulfill(.failure(error)) }
@@ -374,7 +373,7 @@ package struct ConnectionKey: Hashable, Sendable {
     /// The proxy that the connection leads through, with its credentials and trust; `nil` for none.
     package var proxy: ProxyServer?
 
-    /// Hashes the parts; the proxy only if there is one, so that direct connections pay nothing for it.
+    /// Hashes the parts, and the proxy only if there is one, so that it costs nothing for direct connections.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(destination)
         hasher.combine(dialer)
@@ -392,15 +391,15 @@ public struct PoolStatus: Hashable, Sendable {
     public var dialing: Int
     /// Requests that wait for a connection.
     public var waiting: Int
-    /// Connections opened since the pool was made.
+    /// Connections that were opened since the pool was created.
     public var opened: UInt64
-    /// The number of times that requests received a connection that was already open, since the pool was made.
+    /// The number of times that a request received an open connection, since the pool was created.
     public var reused: UInt64
 }
 
 /// The timer of a pool. The event loop retains the timer until it fires, and the timer retains the pool while it is
-/// set. Shutting down the pool disarms the timer, so that the pool is freed before the timer fires. A weak reference to
-/// the pool instead would make each retain and release of the pool slow.
+/// set. Shutting down the pool disarms the timer, so that the pool is freed before the timer fires. A weak reference
+/// would make each retain and release of the pool slow.
 private final class PoolAlarm: TimerTarget {
     /// The pool, while the alarm is set.
     private let pool = Mutex<ConnectionPool?>(nil)
@@ -421,8 +420,7 @@ private final class PoolAlarm: TimerTarget {
     }
 }
 
-/// The clock of the machine. It also runs while the computer is suspended, so suspension does not extend a connection's
-/// lifetime.
+/// The clock of the machine. It also runs while the computer is suspended, so that connections expire in time.
 enum PoolClock {
     /// Nanoseconds since the computer was started.
     static func now() -> UInt64 { MonotonicTime.sinceBoot().nanoseconds }

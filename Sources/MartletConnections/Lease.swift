@@ -18,12 +18,11 @@ extension ConnectionPool {
         package var start: MonotonicTime
         /// Whether only a new connection is accepted, because a reused one failed under this request.
         package var isFresh: Bool
-        /// The first ``Ticket/arrival`` of a request that left the queue and returns to its position; `nil` for now.
+        /// The ``Ticket/arrival`` of a request that returns to its position in the queue; `nil` for a new request.
         package var arrival: UInt64?
         /// The time that the request has already waited, counted towards the pool timeout.
         package var waited = Duration.zero
-        /// Whether the socket of a reused connection is always checked before use, because the request must not be sent
-        /// twice.
+        /// Whether the socket of a reused connection is always checked, because the request must not be sent twice.
         package var alwaysChecksSocket: Bool
 
         package init(
@@ -32,14 +31,9 @@ extension ConnectionPool {
             totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now(),
             isFresh: Bool = false, alwaysChecksSocket: Bool = false
         ) {
-            self.isFresh = isFresh
-            self.alwaysChecksSocket = alwaysChecksSocket
-            self.start = start
-            self.priority = priority
-            self.order = order
-            self.poolTimeout = poolTimeout
-            self.connectTimeout = connectTimeout
-            self.totalDeadline = totalDeadline
+            (self.isFresh, self.alwaysChecksSocket, self.start) = (isFresh, alwaysChecksSocket, start)
+            (self.priority, self.order, self.poolTimeout) = (priority, order, poolTimeout)
+            (self.connectTimeout, self.totalDeadline) = (connectTimeout, totalDeadline)
         }
 
         /// The time from which the pool timeout runs: ``start``, less the time that the request has already waited.
@@ -64,21 +58,19 @@ extension ConnectionPool {
         let waiter: PoolWaiter
         let pool: ConnectionPool
         let totalDeadline: MonotonicTime
-        /// The arrival of the request, on the pool's clock. With it, a request that left the queue returns to its
-        /// position.
+        /// The arrival of the request, on the pool's clock. With it, the request can return to its position.
         package let arrival: UInt64?
 
-        /// Leaves the queue: ``lease()`` throws. May be called from any thread, any number of times.
+        /// Leaves the queue: ``lease()`` throws. Any thread may call it, any number of times.
         package func cancel() { pool.cancel(id) }
 
-        /// Changes the urgency of the request. May be called from any thread, at any time.
+        /// Changes the urgency of the request. Any thread may call it at any time.
         package func setPriority(_ priority: RequestPriority) {
             pool.state.withLock { $0.machine.setPriority(priority, of: id) }
         }
 
-        /// Records that running calls made the request. Examples are a request in the closure of a stream, and a
-        /// resolver's request while a connection is opened. The request does not wait for the connections that those
-        /// calls hold.
+        /// Records that running calls made the request, for example in the closure of a stream or in a resolver. The
+        /// request does not wait for the connections that those calls hold.
         /// - Parameter exchanges: The exchanges of those calls, the outermost first.
         package func nest(in exchanges: [Exchange]) {
             let dials = ConnectionPool.enclosingDials.filter { $0.pool == ObjectIdentifier(pool) }.map(\.id)
@@ -95,11 +87,10 @@ extension ConnectionPool {
             }
         }
 
-        /// Leaves the queue after the total timeout. Not inlined, so that its variables do not enlarge the frame of the
-        /// wait.
+        /// Leaves the queue after the total timeout. Not inlined, so that the frame of the wait stays small.
         @inline(never) private func timedOut() -> ExchangeError {
             let (isDialing, shortage) = pool.state.withLock { ($0.machine.isDialing(for: id), $0.shortage(of: id)) }
-            // A connection that is granted now comes after the end of the wait, and is returned to the pool.
+            // A connection that is granted now is too late, and is returned to the pool.
             pool.cancel(id)
             return ExchangeError(
                 cause: .timedOut(.total), phase: isDialing ? .connecting : .waiting, wasSent: false,
@@ -117,10 +108,7 @@ final class PoolWaiter: TimerTarget {
     private let pool: ConnectionPool
 
     init(id: PoolWaiterID, pool: ConnectionPool, dialer: Dialer, start: MonotonicTime) {
-        self.id = id
-        self.pool = pool
-        self.dialer = dialer
-        self.start = start
+        (self.id, self.pool, self.dialer, self.start) = (id, pool, dialer, start)
     }
 
     /// The token of the timer that reports a long wait; token 0 belongs to the deadlines.
@@ -132,7 +120,7 @@ final class PoolWaiter: TimerTarget {
 }
 
 /// The right to use a connection for one exchange. Deallocation without release closes the connection, whose state is
-/// then unknown. After the release, the lease observes the idle connection, which saves a separate object.
+/// then unknown. After the release, the lease also serves as the observer of the idle connection.
 package final class Lease: IdleStreamObserver {
     package let connection: HTTP1Connection
     /// Whether the connection was already open: it was idle, or another request released it.
@@ -147,10 +135,7 @@ package final class Lease: IdleStreamObserver {
         isReleased: Bool = false
     ) {
         self.isReleased = Atomic(isReleased)
-        self.connection = connection
-        self.id = id
-        self.isReused = isReused
-        self.pool = pool
+        (self.connection, self.id, self.isReused, self.pool) = (connection, id, isReused, pool)
     }
 
     deinit { release(isReusable: false) }
@@ -182,16 +167,16 @@ package final class Lease: IdleStreamObserver {
         pool.perform { $0.machine.connectionDied(id) }
     }
 
-    /// Stops counting the connection against the pool's limits, at most until it is returned.
+    /// Stops counting the connection against the pool's limits, until ``endExemption()`` or its return.
     fileprivate func exempt() { if !isReleased.load(ordering: .relaxed) { pool.perform { $0.machine.exempt(id) } } }
 
     /// Counts the connection against the pool's limits again.
     fileprivate func endExemption() { pool.state.withLock { $0.machine.endExemption(id) } }
 }
 
-/// Exempts a connection from its pool's limits while the call that holds it waits for user code. That code may make
-/// calls to the same host, or wait for other calls that do. The exemption begins after a grace period, so that code
-/// which returns immediately does not make the pool open connections above its limits.
+/// The exemption of a connection from its pool's limits while the call that holds it waits for user code. That code may
+/// make calls to the same host, or wait for other calls that do. The exemption begins after a grace period, so that the
+/// pool does not open connections above its limits for code that returns immediately.
 package final class Exemption: TimerTarget {
     /// The grace period, after which the connection no longer counts.
     package static let grace = Duration.milliseconds(20)

@@ -11,7 +11,7 @@ enum ConnectionUse: UInt8, CaseIterable, Sendable {
     case receiving
     /// The body was passed to a closure, which has not returned.
     case closure
-    /// The body is held by the program.
+    /// The program holds the body, and has not read it to its end.
     case held
 
     /// The text that follows the number of calls with this use.
@@ -71,8 +71,13 @@ extension ConnectionPool.State {
             limit.host.map { ("connections to \($0)", "connectionsPerHost") } ?? (
                 "connections to all hosts together", "totalConnections"
             )
-        return "\(limit.leased.count + limit.dialing) of \(limit.limit) \(target) are in use: "
-            + "\(parts.joined(separator: ", ")); raise \(setting), or let calls end sooner"
+        let count = limit.leased.count + limit.dialing
+        let amount =
+            count > limit.limit
+            ? "\(count) \(target) are in use, above the limit of \(limit.limit)"
+                + " (lowered, or exceeded while code of the program runs)"
+            : "\(count) of \(limit.limit) \(target) are in use"
+        return "\(amount): \(parts.joined(separator: ", ")); raise \(setting), or let calls end sooner"
     }
 }
 
@@ -108,7 +113,7 @@ extension ConnectionPool {
             state.longWaitsReported = now
             return (nil, Array(reports.values))
         }
-        // The program's logger must not block the event loop.
+        // In a task, because the program's logger must not block the event loop.
         if !reports.isEmpty { Task { onLongWait(reports) } }
         return next
     }

@@ -33,8 +33,7 @@ public struct Cookie: Sendable, Hashable {
     public let isSecure: Bool
     /// Whether scripts in a browser must not read the cookie. No effect here: it is stored for readers of the jar.
     public let isHTTPOnly: Bool
-    /// The restriction on requests that other sites cause. It has no effect here, since no site causes the requests of
-    /// this library, but is stored for readers of the jar.
+    /// The restriction on requests that other sites cause. No effect here: it is stored for readers of the jar.
     public let sameSite: SameSite
     /// The time when the cookie was first set. Of cookies with paths of equal length, older ones are sent first.
     public package(set) var created: Date
@@ -75,8 +74,7 @@ extension Cookie {
     ///   - isHTTPOnly: Whether scripts in a browser must not read the cookie.
     ///   - sameSite: The restriction on requests that other sites cause.
     ///   - created: The time of creation, which determines the order of cookies with paths of equal length.
-    /// - Throws: ``CookieError`` if a part is not allowed, or the cookie does not satisfy the `__Host-` or `__Secure-`
-    ///   prefix of its name.
+    /// - Throws: ``CookieError`` if a part is not allowed, also by a prefix `__Host-` or `__Secure-` of the name.
     public init(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/", expires: Date? = nil,
         isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified, created: Date = Date()
@@ -170,7 +168,7 @@ extension Cookie: Codable {
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         for (bytes, text, raw) in [(nameBytes, Key.name, Key.nameBytes), (valueBytes, .value, .valueBytes)] {
-            // Bytes that are not UTF-8 are encoded as numbers, since a string would change them.
+            // Bytes that are not UTF-8 are encoded as numbers, because a string would change them.
             if let string = String(validating: bytes, as: UTF8.self) {
                 try container.encode(string, forKey: text)
             } else {

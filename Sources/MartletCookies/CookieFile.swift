@@ -5,8 +5,7 @@ import MartletWire
 package struct CookieFile: Sendable {
     /// The path of the file.
     let path: String
-    /// The maximum number of bytes that are read: 64 MiB, more than a full jar can have. It stops a wrong path from
-    /// filling the memory.
+    /// The maximum number of bytes that are read, so that a wrong path cannot fill the memory: 64 MiB.
     static let byteLimit: UInt64 = 64 << 20
     private static let title = Array("# Martlet cookies: secrets, for the eyes of their owner\n".utf8)
 

@@ -8,8 +8,7 @@ import Synchronization
 /// Several sessions can share a jar. Cookies are selected by the host of the URL; the `Host` field is ignored.
 ///
 /// Every request counts as started by the user: `SameSite` is stored, but restricts nothing. A `Secure` cookie is
-/// accepted and sent over https only. This includes localhost, where browsers and curl also trust http; RFC 6265bis
-/// leaves the choice to the client, and `trustsLoopback` selects the behavior of browsers.
+/// accepted and sent over https only. With `trustsLoopback`, http to this machine counts as secure, as in browsers.
 ///
 /// A file is read before the first lookup, and written by ``save()`` only. The file is replaced as a whole, and is
 /// readable only by its owner. From a damaged file, all intact lines are read.
@@ -26,7 +25,7 @@ public actor CookieJar {
     private let keepsSessionCookies: Bool
     private let now: @Sendable () -> Date
     private var store: CookieStore
-    /// Whether `prepare()` has completed, even if the file could not be read. Only the actor writes this.
+    /// Whether the public suffixes and the file were read. Only the actor writes this.
     private nonisolated let isPrepared = Atomic(false)
     /// Whether the file was read, or the jar has no file.
     private var isLoaded: Bool
@@ -70,8 +69,7 @@ public actor CookieJar {
 
     // MARK: Requests
 
-    /// Whether there is certainly no cookie to send; `false` before the file was read. Reading it does not wait, so
-    /// that sessions without cookies are not delayed.
+    /// Whether there is certainly no cookie to send; `false` before the file was read. Does not wait for the actor.
     public nonisolated var isEmpty: Bool { emptiness.load(ordering: .acquiring) }
 
     /// Whether the public suffixes and the file were read, so that no user code has to be awaited.
@@ -161,7 +159,7 @@ public actor CookieJar {
 
     // MARK: File
 
-    /// Reads the file, unless it was read already. The first use of the jar reads the file automatically, and treats an
+    /// Reads the file, unless it was read already. Each use of the jar tries this until it succeeds, and treats an
     /// unreadable file as empty; only this function and ``save()`` throw the error.
     ///
     /// A file that does not exist counts as empty. Cookies that are already in the jar are not replaced.
@@ -172,7 +170,7 @@ public actor CookieJar {
         guard let file, !isLoaded else { return CookieImportReport() }
         let source = CookieFile(path: file.string)
         let content = try await BlockingThreadPool.shared.run(throwing: source.read)
-        // Another call may have read the file in the meantime, and cookies may have been stored since.
+        // Another call may have read the file, and cookies may have been stored since.
         guard !isLoaded else { return CookieImportReport() }
         isLoaded = true
         let newer = store.allCookies(at: now())
@@ -190,8 +188,8 @@ public actor CookieJar {
     /// Writes the cookies that have not expired to the file, if any cookie changed since the file was read or written.
     /// Session cookies are written only with `keepsSessionCookies`.
     ///
-    /// The file is replaced as a whole once everything is on disk. Cancelling the caller leaves the old or the new
-    /// file. A jar without a file does nothing.
+    /// The file is replaced as a whole once everything is on disk, also if the caller is cancelled. Without a file,
+    /// nothing is done.
     /// - Throws: ``StorageError`` if the file cannot be read before it is replaced, or cannot be written.
     public func save() async throws(StorageError) {
         guard let file else { return }
@@ -245,10 +243,11 @@ public actor CookieJar {
     /// Waits until the public suffixes and the file were read.
     private func prepare() async {
         guard !isReady else { return }
-        // The error is ignored here: `load` and `save` throw it.
+        // The error is ignored here: `load` and `save` throw it. The next use tries again, because the cause may be
+        // transient, such as too many open files.
         _ = try? await load()
         // Set last, so that concurrent callers wait for the file, too.
-        isPrepared.store(true, ordering: .releasing)
+        isPrepared.store(isLoaded, ordering: .releasing)
         noteCount()
     }
 
@@ -259,7 +258,7 @@ public actor CookieJar {
             stored: stored, dropped: content.cookies.count - stored, malformedLines: content.malformedLines)
     }
 
-    private func noteCount() { emptiness.store(store.count == 0, ordering: .releasing) }
+    private func noteCount() { emptiness.store(isLoaded && store.count == 0, ordering: .releasing) }
 
     private func isSecure(_ url: HTTPURL) -> Bool {
         url.scheme == .https || (trustsLoopback && CookieHost(url).isLoopback)

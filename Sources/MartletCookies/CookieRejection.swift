@@ -61,20 +61,17 @@ public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
 
 /// The reason why a cookie cannot be created. The cookie's value is not included.
 public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The name contains a control character, `;` or `=`, has white space at an end, or is empty together with the
-    /// value.
+    /// The name has a control character, `;`, `=`, or white space at an end, or is empty together with the value.
     case invalidName
     /// The value contains a control character or `;`, or has white space at an end.
     case invalidValue
     /// The domain is not a valid host.
     case invalidDomain
-    /// The path does not start with `/`, contains a control character, has white space at its end, or is longer than
-    /// 1,024 bytes.
+    /// The path does not start with `/`, has a control character or white space at its end, or is over 1,024 bytes.
     case invalidPath
     /// Name and value have more than 4,096 bytes.
     case tooLarge
-    /// The name starts with `__Secure-` or `__Host-`, and the cookie does not satisfy the rules of that prefix (RFC
-    /// 6265bis §4.1.3).
+    /// The name starts with `__Secure-` or `__Host-`, whose rules the cookie does not satisfy (RFC 6265bis §4.1.3).
     case prefixNotHonored
 
     /// The problem with the cookie, as text.

@@ -2,8 +2,7 @@ import MartletURL
 import FoundationEssentials
 import MartletWire
 
-/// The rule on whether, and with which properties, a site may set a cookie (RFC 6265bis §5.7), apart from other
-/// cookies.
+/// The rule that decides whether a site may set a cookie, and with which properties (RFC 6265bis §5.7).
 struct CookieAcceptanceRule {
     /// The URL of the response. The `Host` field of the request is not used, because the caller may set it.
     let url: HTTPURL
@@ -107,10 +106,8 @@ enum CookieTextRule {
     /// The maximum length of an attribute's value, in bytes; a longer one is ignored.
     static let attributeLimit = 1024
 
-    /// Whether bytes can be a name, a value or a path: no control characters but tabs, no `;`, no white space at the
-    /// ends.
-    ///
-    /// A path may contain `;`: a `Set-Cookie` cannot specify such a path, but a URL can have it.
+    /// Whether bytes can be a name, a value or a path: no control characters but tabs, no white space at the ends, and
+    /// no `;` except in a path, which may come from a URL.
     static func isAllowed(_ bytes: [UInt8], isPath: Bool = false) -> Bool {
         guard let first = bytes.first, let last = bytes.last else { return true }
         return !ByteClass.isBlank(first) && !ByteClass.isBlank(last)

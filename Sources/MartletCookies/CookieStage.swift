@@ -63,8 +63,7 @@ enum CookiesKey: StageKey {
 extension SessionConfiguration {
     /// The cookie jar. With `nil` (the default) cookies are neither sent nor stored.
     ///
-    /// A session that acts for many users needs a view with its own jar for each of them, so that no user's cookies are
-    /// sent for another.
+    /// A session that acts for many users needs a view with its own jar for each of them.
     public var cookies: CookieJar? {
         get { self[CookiesKey.self] }
         set { self[CookiesKey.self] = newValue }

@@ -4,8 +4,7 @@ import MartletWire
 
 /// The stored cookies, and the selection of cookies for a URL (RFC 6265bis §5.7, §5.8). The time is passed in.
 ///
-/// Cookies are grouped by registrable domain: all cookies for a host are in one group (a bucket), so that a lookup does
-/// not depend on the number of other cookies.
+/// All cookies of a registrable domain are in one bucket, so that a lookup does not depend on the number of others.
 package struct CookieStore: Sendable {
     /// A cookie, and its number in the order of arrival, which orders cookies with the same time.
     struct Entry: Sendable {
@@ -58,8 +57,7 @@ package struct CookieStore: Sendable {
 
     /// Stores a cookie, replaces the same cookie (`Cookie.isSame(as:)`), and evicts cookies beyond the limits.
     ///
-    /// An expired cookie only removes the same cookie. The expiry is limited, and a cookie for a public suffix is
-    /// restricted to that host.
+    /// An expired cookie only removes the same cookie. A cookie for a public suffix is restricted to that host.
     /// - Returns: Whether the cookie is stored now.
     @discardableResult package mutating func insert(_ given: Cookie, now: Date) -> Bool {
         var cookie = fitted(given, now: now)
@@ -205,8 +203,7 @@ package struct CookieStore: Sendable {
         return count < before
     }
 
-    /// The number of cookies above which a domain loses cookies before other domains do. Every client should store at
-    /// least this number (RFC 6265bis §6.1).
+    /// The number of cookies above which a domain loses cookies before other domains do (RFC 6265bis §6.1).
     private static let fairShare = 50
 
     /// Returns the position of the next cookie to evict from a bucket.

@@ -6,8 +6,7 @@ import MartletWire
 /// A field contains one cookie: a comma is part of its value.
 package enum SetCookieParser {
     /// Parses the value of a field.
-    /// - Throws: The reason why it is not a cookie: a control character, neither name nor value, or more than 4,096
-    ///   bytes.
+    /// - Throws: The reason why the field is not a cookie.
     package static func parse(_ field: ArraySlice<UInt8>) throws(CookieRejection.Reason) -> SetCookie {
         if let index = field.firstIndex(where: { !ByteClass.isFieldValue($0) }) {
             throw .controlCharacter(offset: index - field.startIndex)

@@ -9,7 +9,7 @@ public struct AuthenticationChallenge: Sendable {
     public let origin: HTTPURL.Origin
     /// The well-formed challenges, in the order received.
     public let challenges: [HTTPChallenge]
-    /// The errors in malformed challenges, which are omitted from ``challenges``.
+    /// The errors of malformed challenges, which ``challenges`` omits.
     public let errors: [ChallengeError]
     /// The number of times that credentials were rejected in this call.
     public let failureCount: Int
@@ -52,9 +52,9 @@ package enum AuthenticationDecision: Sendable {
     case reject(AuthenticationError)
 }
 
-/// The field that a request is sent with.
+/// The authentication field of a request.
 package enum RequestAuthentication: Sendable {
-    /// No field from Martlet.
+    /// Martlet adds no field.
     case none
     /// The field with this value.
     case value(AuthorizationValue)
@@ -62,9 +62,9 @@ package enum RequestAuthentication: Sendable {
     case fetchToken
 }
 
-/// An error in the authentication of a server that received credentials.
+/// An error of a server that did not authenticate itself.
 public enum AuthenticationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The server's proof (`rspauth`) is wrong: it does not know the password that it requested (RFC 7616 §3.5).
+    /// The server's proof (`rspauth`) is wrong: the server does not know the password (RFC 7616 §3.5).
     case serverAuthenticationFailed(HTTPURL.Origin, ChallengeSource)
 
     /// The error and the party, as text.
@@ -76,20 +76,20 @@ public enum AuthenticationError: Error, Hashable, Sendable, CustomStringConverti
     }
 }
 
-/// The properties of a request, sent or not, that authentication needs.
+/// The properties of a request that authentication needs.
 package struct AuthenticatedRequest: Sendable {
     /// The origin of the server, or of the proxy if the party is a proxy.
     package var origin: HTTPURL.Origin
     /// The method; `CONNECT` for a tunnel.
     package var method: String
-    /// The target of the request line as the party receives it, which Digest hashes. For a server it is the path and
-    /// the query, also through a proxy.
+    /// The target of the request line as the party receives it, which Digest hashes. For a server, it is always the
+    /// path and the query, even if the request is sent to a proxy.
     package var target: String
     /// The body of the request.
     package var body: AuthenticatedBody
     /// Whether the request can be sent again.
     package var isRepeatable: Bool
-    /// Whether the caller set the field itself: it is sent unchanged, and a rejection is returned.
+    /// Whether the caller has set the field: it is sent unchanged, and a rejection is returned to the caller.
     package var hasOwnField: Bool
 
     /// Creates the properties of a request.
@@ -124,9 +124,7 @@ package struct AuthenticationResponse: Sendable {
 
     /// Creates a response from the values of its fields.
     package init(status: Int, challenges: [ArraySlice<UInt8>] = [], information: [ArraySlice<UInt8>] = []) {
-        self.status = status
-        self.challenges = challenges
-        self.information = information
+        (self.status, self.challenges, self.information) = (status, challenges, information)
     }
 
     /// Creates a response from the fields of a head that concern a party.
@@ -154,8 +152,8 @@ struct ProtectionSpace: Hashable, Sendable {
 }
 
 extension ProtectionSpace {
-    /// Creates the space of the `domain` of a Digest challenge at its origin. URLs of other origins are ignored:
-    /// credentials are never sent to another origin, regardless of the server's challenge.
+    /// Creates the space of the `domain` of a Digest challenge. URLs of other origins are ignored: a server cannot make
+    /// the client send credentials to another origin.
     init(domain: [String], at origin: HTTPURL.Origin) {
         guard !domain.isEmpty else {
             self = .whole
@@ -168,7 +166,7 @@ extension ProtectionSpace {
         }
     }
 
-    /// Creates the space of a request that Basic authorized: its path up to the last slash, and all paths below.
+    /// Creates the space of a request for which Basic was accepted: its path up to the last slash, and all paths below.
     init(around path: String) {
         let slash = path.utf8.prefix { $0 != UInt8(ascii: "?") }.lastIndex(of: UInt8(ascii: "/"))
         prefixes = [slash.map { String(path[...$0]) } ?? path]

@@ -1,12 +1,12 @@
 package import MartletURL
 import MartletTransport
 
-/// A state machine that decides on the credentials of one call. Servers and the proxy have separate machines.
+/// The state machine that decides on the credentials of one call. Servers and the proxy have separate machines.
 ///
-/// ``prepare(_:)`` decides on the field of each request, ``received(_:to:)`` on each response. It performs no actions:
-/// ``AuthenticationFlow`` calls handlers and token providers, and passes on their results.
+/// ``prepare(_:)`` decides on the field of each request, and ``received(_:to:)`` on each response. The machine performs
+/// no actions: ``AuthenticationFlow`` calls handlers and token providers, and passes on their results.
 ///
-/// Its state is stored by origin. Data that one origin sent, or that was given for it, never affects the requests to
+/// The state is stored by origin. Data that one origin sent, or that was given for it, never affects requests to
 /// another origin.
 package struct AuthenticationMachine: Sendable {
     /// The party that receives the credentials.
@@ -16,7 +16,7 @@ package struct AuthenticationMachine: Sendable {
     private let nonces: ClientNonceSource
     /// Whether other origins also receive the credentials for the first one.
     private let sendsCredentialsCrossOrigin: Bool
-    /// The origin of the call's first request; `nil` until that is prepared, unless the origin was given.
+    /// The origin of the call's first request; `nil` before that request is prepared, unless the origin was given.
     private var firstOrigin: HTTPURL.Origin?
     /// Whether a later request of the call had another origin.
     private var hasLeft = false
@@ -28,8 +28,7 @@ package struct AuthenticationMachine: Sendable {
     private var staleCount = 0
     /// The token in force.
     private var token: String?
-    /// The maximum number of responses of one call that report a stale nonce. It limits a server that reports each
-    /// nonce as stale.
+    /// The maximum number of responses of one call that report a stale nonce: a server could report that each time.
     package static let staleLimit = 3
 
     /// Creates a machine for one call.
@@ -43,16 +42,13 @@ package struct AuthenticationMachine: Sendable {
         nonces: ClientNonceSource = .system, firstOrigin: HTTPURL.Origin? = nil,
         sendsCredentialsCrossOrigin: Bool = false
     ) {
-        self.party = party
-        self.sources = sources
-        self.memory = memory
-        self.nonces = nonces
-        self.firstOrigin = firstOrigin
-        self.sendsCredentialsCrossOrigin = sendsCredentialsCrossOrigin
+        (self.party, self.sources) = (party, sources)
+        (self.memory, self.nonces) = (memory, nonces)
+        (self.firstOrigin, self.sendsCredentialsCrossOrigin) = (firstOrigin, sendsCredentialsCrossOrigin)
     }
 
-    /// Whether a request that was prepared without a field will most likely be challenged: its body should wait for the
-    /// challenge (RFC 9110 §10.1.1).
+    /// Whether a request that was prepared without a field will most likely be challenged, so that its body should wait
+    /// for the challenge (RFC 9110 §10.1.1).
     package func expectsChallenge(_ request: AuthenticatedRequest) -> Bool {
         guard let state = states[request.origin], !request.hasOwnField else { return false }
         return state.sent == nil && state.credentials != nil
@@ -64,9 +60,8 @@ package struct AuthenticationMachine: Sendable {
         return sources.probesForDigest && expectsChallenge(request)
     }
 
-    /// Returns the identity of the user for a cache if the prepared field is valid only for one request, as in Digest.
-    /// It contains the whole secret, and must be stored as a hash. `nil` for other fields, which identify the user
-    /// themselves.
+    /// Returns the identity of the user for a cache, if the prepared field is valid for one request only (Digest);
+    /// `nil` for other fields, which identify the user. It contains the whole secret, and must be stored as a hash.
     package func identity(for request: AuthenticatedRequest) -> String? {
         guard case .digest(let sent)? = states[request.origin]?.sent,
             case .password(let user, let password, _) = sent.key.credentials.kind
@@ -77,8 +72,7 @@ package struct AuthenticationMachine: Sendable {
     // MARK: Requests
 
     /// Returns the field for a request.
-    /// - Throws: ``CredentialsError`` if the credentials cannot be written into a field; the request must not be sent
-    ///   then.
+    /// - Throws: ``CredentialsError`` if the credentials cannot be written into a field. Do not send the request then.
     package mutating func prepare(_ request: AuthenticatedRequest) throws(CredentialsError) -> RequestAuthentication {
         let origin = request.origin
         if firstOrigin == nil { firstOrigin = origin }
@@ -135,7 +129,7 @@ package struct AuthenticationMachine: Sendable {
         return AuthenticationState(source: .nothing)
     }
 
-    /// Returns the field that the session can send preemptively, from the challenges of earlier calls.
+    /// Returns the field that can be sent preemptively because of the challenges of earlier calls.
     private func remembered(
         _ credentials: Credentials, _ request: AuthenticatedRequest, _ state: inout AuthenticationState
     ) throws(CredentialsError) -> RequestAuthentication {
@@ -170,14 +164,14 @@ package struct AuthenticationMachine: Sendable {
 
     /// Decides on a response.
     /// - Parameters:
-    ///   - answer: The fields of the response.
+    ///   - response: The fields of the response.
     ///   - request: The request as it was prepared.
-    package mutating func received(_ answer: AuthenticationResponse, to request: AuthenticatedRequest)
+    package mutating func received(_ response: AuthenticationResponse, to request: AuthenticatedRequest)
         -> AuthenticationDecision
     {
         guard !request.hasOwnField, var state = states[request.origin] else { return .deliver }
-        guard answer.status == party.status else { return accepted(answer, request, state) }
-        let parsed = ChallengeParser.challenges(in: answer.challenges, field: party.challengeField)
+        guard response.status == party.status else { return accepted(response, request, state) }
+        let parsed = ChallengeParser.challenges(in: response.challenges, field: party.challengeField)
         state.challenges = parsed.challenges
         defer { states[request.origin] = state }
 
@@ -235,7 +229,7 @@ package struct AuthenticationMachine: Sendable {
         return token == rejected ? .deliver : .resend
     }
 
-    /// Whether a challenge means that the field was wrong, and not only missing or stale.
+    /// Whether the challenges mean that the field was wrong, and not only missing or stale.
     private mutating func rejects(_ sent: AuthenticationState.Sent?, _ challenges: [HTTPChallenge]) -> Bool {
         guard let sent else { return false }
         guard case .digest(let digest) = sent else { return true }
@@ -258,9 +252,8 @@ package struct AuthenticationMachine: Sendable {
         }
     }
 
-    /// Returns the field for the challenges with these credentials; `nil` if no challenge can be satisfied. Digest
-    /// comes before Basic, and the strongest algorithm before the others. Rejected credentials are never retried with a
-    /// weaker scheme.
+    /// Returns the field for the best challenge that these credentials can satisfy: Digest before Basic, and the
+    /// strongest algorithm first; `nil` for none. Rejected credentials are never retried with a weaker scheme.
     private func choose(_ credentials: Credentials, _ challenges: [HTTPChallenge], _ request: AuthenticatedRequest)
         -> AuthenticationState.Next?
     {
@@ -284,14 +277,14 @@ package struct AuthenticationMachine: Sendable {
 
     /// Stores the next nonce and checks the server's proof in a response that is not a challenge.
     private func accepted(
-        _ answer: AuthenticationResponse, _ request: AuthenticatedRequest, _ state: AuthenticationState
+        _ response: AuthenticationResponse, _ request: AuthenticatedRequest, _ state: AuthenticationState
     ) -> AuthenticationDecision {
         switch state.sent {
         case .basic(let key):
             let extent = party == .proxy ? .whole : ProtectionSpace(around: request.target)
             memory.withTable { $0.recordBasic(key, extent: extent) }
         case .digest(let sent):
-            let information = ChallengeParser.parameters(in: answer.information, field: party.informationField)
+            let information = ChallengeParser.parameters(in: response.information, field: party.informationField)
                 .parameters
             let claimed = information.first { $0.name == "rspauth" }?.rawValue
             if sent.proof.isRefuted(by: claimed) {

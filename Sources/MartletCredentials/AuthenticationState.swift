@@ -17,7 +17,7 @@ struct AuthenticationState: Sendable {
         /// The handler, for this origin.
         case handler
 
-        /// Whether the credentials are for the first origin of the call, and are lost after a request to another one.
+        /// Whether the credentials are for the first origin of the call, and no longer used after a request to another.
         var isPerCall: Bool { self == .call || self == .tokens }
     }
 
@@ -61,9 +61,9 @@ struct AuthenticationState: Sendable {
     var challenges: [HTTPChallenge] = []
 }
 
-/// The owner of stored state: one party at one origin for one user. No call uses the state of another owner.
+/// The key of stored challenges: one party at one origin, and one user. No call uses the challenges of another key.
 struct AuthenticationKey: Hashable, Sendable {
-    /// The kind of the party: a server or a proxy.
+    /// The kind of party: a server or a proxy.
     let party: ChallengeSource
     /// The origin of the party.
     let origin: HTTPURL.Origin

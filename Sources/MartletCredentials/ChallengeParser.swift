@@ -2,11 +2,10 @@ import MartletWire
 
 /// A parser of the challenges of a 401 or 407, and of the parameters of `Authentication-Info` (RFC 9110 §11.3, §11.6).
 ///
-/// The grammar is a list within a list, both separated by commas: a name with an equals sign is a parameter of the
-/// preceding challenge, and anything else starts another challenge. Empty members, white space around the equals sign
-/// and around commas are allowed, and fields of the same name are one list. Like other clients, it is more lenient than
-/// the grammar. It accepts unquoted values that are not tokens, such as a nonce with slashes, and a blank instead of
-/// the comma after a quoted value.
+/// Commas separate the challenges as well as the parameters of a challenge: a name with an equals sign is a parameter
+/// of the preceding challenge, and anything else starts another challenge. Empty members, and white space around equals
+/// signs and commas, are allowed. Fields of the same name are one list. Like other clients, the parser also accepts
+/// unquoted values that are not tokens, such as a nonce with slashes, and a blank as the comma after a quoted value.
 ///
 /// A malformed challenge is omitted, with an error that contains its position; the others are used. Parsing takes
 /// linear time, and the output is limited.
@@ -19,12 +18,11 @@ package struct ChallengeParser {
         package var errors: [ChallengeError] = []
     }
 
-    /// The maximum number of challenges: a server that sends more is malicious.
+    /// The maximum number of challenges.
     package static let challengeLimit = 32
     /// The maximum number of parameters of one challenge; Digest has ten.
     package static let parameterLimit = 64
-    /// The maximum size of one value in bytes. The client returns some values, and servers limit the size of request
-    /// heads.
+    /// The maximum size of a value in bytes: the client sends some values back, and servers limit the size of heads.
     package static let valueLimit = 8192
     /// The maximum number of errors that are stored.
     package static let errorLimit = 16
@@ -179,8 +177,7 @@ package struct ChallengeParser {
         }
     }
 
-    /// Returns the content of a quoted string, with the cursor after it; `nil` after an error, with the challenge
-    /// discarded.
+    /// Returns the content of a quoted string, with the cursor after it; `nil` after an error, without the challenge.
     private mutating func quotedString() -> [UInt8]? {
         let start = position
         position += 1

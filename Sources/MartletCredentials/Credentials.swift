@@ -7,7 +7,7 @@ public struct Credentials: Hashable, Sendable {
     public enum PasswordScheme: String, Hashable, Sendable, CaseIterable {
         /// Basic (RFC 7617), sent preemptively: anyone who reads the connection can read the password.
         case basic
-        /// Digest (RFC 7616), after a challenge: the password itself is never sent.
+        /// Digest (RFC 7616), sent after a challenge: the password itself is never sent.
         case digest
         /// Digest if the server offers it, otherwise Basic; nothing is sent before a challenge.
         case any
@@ -31,23 +31,22 @@ public struct Credentials: Hashable, Sendable {
 
     private init(token: String) { kind = .bearer(token: token) }
 
-    /// Creates credentials for Basic with a name and a password, sent preemptively, as curl's `-u` does.
+    /// Creates credentials for Basic, sent preemptively, as with curl's `-u`.
     public static func basic(user: String, password: String) -> Credentials {
         Credentials(user: user, password: password, scheme: .basic)
     }
 
-    /// Creates credentials only for Digest with a name and a password.
+    /// Creates credentials for Digest only.
     public static func digest(user: String, password: String) -> Credentials {
         Credentials(user: user, password: password, scheme: .digest)
     }
 
-    /// Creates credentials for the safest scheme that the server offers, with a name and a password, as curl's
-    /// `--anyauth` does.
+    /// Creates credentials for the safest scheme that the server offers, as with curl's `--anyauth`.
     public static func any(user: String, password: String) -> Credentials {
         Credentials(user: user, password: password, scheme: .any)
     }
 
-    /// Creates credentials for Bearer with a token (RFC 6750), sent preemptively.
+    /// Creates credentials from a bearer token (RFC 6750), sent preemptively.
     public static func bearer(_ token: String) -> Credentials { Credentials(token: token) }
 
     /// The user name; `nil` for a token.
@@ -97,16 +96,16 @@ public enum CredentialsError: Error, Hashable, Sendable, CustomStringConvertible
     }
 }
 
-/// The value of an `Authorization` or `Proxy-Authorization` field, as bytes, because bytes from the server are returned
-/// unchanged. Neither its description nor its mirror contains the secret.
+/// The value of an `Authorization` or `Proxy-Authorization` field, as bytes, because some bytes from the server are
+/// returned unchanged. Neither its description nor its mirror contains the secret.
 package struct AuthorizationValue: Hashable, Sendable {
     /// The value, to be used only in the request's head.
     package let bytes: [UInt8]
 }
 
 extension AuthorizationValue {
-    /// Returns the value for Basic with a name and a password (RFC 7617), in UTF-8 for any challenge: `charset` has no
-    /// other value, and other clients use it by default.
+    /// Returns the value for Basic (RFC 7617), in UTF-8 for any challenge: `charset` has no other value, and other
+    /// clients use UTF-8 by default.
     /// - Throws: ``CredentialsError`` for a colon in the name, and for control characters (RFC 7617 §2).
     static func basic(user: String, password: String) throws(CredentialsError) -> AuthorizationValue {
         guard !user.utf8.contains(UInt8(ascii: ":")) else { throw .colonInUser }
@@ -117,7 +116,7 @@ extension AuthorizationValue {
     /// Whether a text has an ASCII control character.
     static func hasControl(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 
-    /// Returns the value for Bearer with a token (RFC 6750 §2.1).
+    /// Returns the value for a bearer token (RFC 6750 §2.1).
     /// - Throws: ``CredentialsError`` for an invalid token, such as one that could end the field.
     static func bearer(token: String) throws(CredentialsError) -> AuthorizationValue {
         let body = token.utf8.reversed().drop { $0 == UInt8(ascii: "=") }
@@ -137,14 +136,14 @@ extension AuthorizationValue: CustomStringConvertible, CustomReflectable {
 
 /// A source of bearer tokens (RFC 6750). Wrap it in ``SingleFlightTokens``, so that concurrent calls share one request.
 public protocol TokenProvider: Sendable {
-    /// Returns the current token, from memory, from a file, or from the server that issues them.
+    /// Returns the current token, for example from memory, from a file, or from the server that issues tokens.
     func token() async throws -> String
 
     /// Returns a token to replace one that a server rejected with 401.
     func refresh(after token: String) async throws -> String
 }
 
-/// The credentials that a call may use, and the program's code that may supply others.
+/// The sources of credentials for a call.
 package struct CredentialSources: Sendable {
     /// The credentials for the first origin of the call, or for the proxy.
     package var credentials: Credentials?
@@ -152,14 +151,13 @@ package struct CredentialSources: Sendable {
     package var tokens: (any TokenProvider)?
     /// The credentials by origin; also for the first origin if ``credentials`` and ``tokens`` are `nil`.
     package var credentialsByOrigin: [HTTPURL.Origin: Credentials] = [:]
-    /// The credentials by host name, as in a netrc file. They are never used for a proxy, nor over plain HTTP in a call
-    /// that started with TLS.
+    /// The credentials by host name, as in a netrc file. Not for proxies, nor for plain HTTP after a redirect from TLS.
     package var credentialsOfHost: (@Sendable (String) -> Credentials?)?
     /// The handler that is called if the other sources have no credentials, or if theirs were rejected.
     package var handler: (@Sendable (AuthenticationChallenge) async throws -> Credentials?)?
-    /// The number of rejections in one call after which its 401 or 407 is returned; at least 1.
+    /// The number of rejections in one call after which the 401 or 407 is returned; at least 1.
     package var attemptLimit = 3
-    /// Whether a request with a body is first sent without it, if only Digest can satisfy the challenge.
+    /// Whether a request with a body is first sent without the body, if the credentials are for Digest only.
     package var probesForDigest = false
 
     /// Creates sources with credentials for the first origin of the call.

@@ -12,8 +12,8 @@ struct DigestAuthorization: Sendable {
     /// - Parameters:
     ///   - session: The nonce and the key.
     ///   - useCount: The number of uses of the nonce, including this one.
-    ///   - clientNonce: A client nonce of characters that need no quoting. It is ignored if the algorithm binds the key
-    ///     to the nonce of the session.
+    ///   - clientNonce: A client nonce of characters that need no quoting; ignored for session algorithms, which use
+    ///     that of the session.
     /// - Throws: An error if the system does not support the hash.
     init?(session: DigestSession, user: String, request: AuthenticatedRequest, useCount: UInt32, clientNonce: [UInt8])
         throws(MessageDigestError)
@@ -53,8 +53,7 @@ struct DigestAuthorization: Sendable {
         value = AuthorizationValue(bytes: text)
     }
 
-    /// Returns the hash of user, realm and password, bound to the nonces if the algorithm requires it (RFC 7616
-    /// §3.4.2).
+    /// Returns the hash of user, realm and password, bound to the nonces by session algorithms (RFC 7616 §3.4.2).
     static func key(for challenge: DigestChallenge, user: String, password: String, clientNonce: [UInt8])
         throws(MessageDigestError) -> [UInt8]
     {
@@ -80,7 +79,7 @@ struct DigestAuthorization: Sendable {
             PercentEncoding.append(user, escaping: notAttributeCharacters, to: &extended)
             text.append("username*", extended, isQuoted: false)
         } else {
-            // A server without UTF-8 support most likely does not know `username*`, and compares bytes.
+            // A server that does not support UTF-8 most likely does not know `username*`, and compares bytes.
             text.append("username", user.utf8, isQuoted: true)
         }
     }
@@ -108,7 +107,7 @@ extension [UInt8] {
     }
 }
 
-/// The state of a Digest challenge between requests of one user to one server: the nonce in force, and the key.
+/// The state of a Digest challenge between requests of one user to one server: the current nonce and the key.
 struct DigestSession: Hashable, Sendable {
     /// The challenge that the session started with.
     let challenge: DigestChallenge
@@ -123,11 +122,10 @@ struct DigestSession: Hashable, Sendable {
     init(challenge: DigestChallenge, clientNonce: [UInt8], key: [UInt8]) {
         self.challenge = challenge
         nonce = challenge.nonce
-        self.clientNonce = clientNonce
-        self.key = key
+        (self.clientNonce, self.key) = (clientNonce, key)
     }
 
-    /// Sets the nonce of later requests (RFC 7616 §3.5). The key does not change: it belongs to the challenge.
+    /// Sets the nonce of later requests (RFC 7616 §3.5). The key, which belongs to the challenge, does not change.
     mutating func renew(nonce: [UInt8]) { self.nonce = nonce }
 }
 

@@ -44,7 +44,7 @@ struct DigestChallenge: Hashable, Sendable {
         domain = (challenge["domain"] ?? "").split { $0 == " " || $0 == "\t" }.map(String.init)
     }
 
-    /// Returns the part of a request to cover; `nil` if the server requires the body and its hash is not known.
+    /// Returns the part of a request to cover; `nil` if that includes the body and the hash of the body is not known.
     func protection(hasBodyDigest: Bool) -> DigestProtection? {
         [.legacy, .request].first(where: protections.contains) ?? (hasBodyDigest ? .requestAndBody : nil)
     }
@@ -87,8 +87,7 @@ enum DigestAlgorithm: String, Sendable, CaseIterable {
     /// Whether the key is bound to the first nonces, the server's and the client's (RFC 7616 §3.4.2).
     var isSession: Bool { rawValue.hasSuffix("-sess") }
 
-    /// The rank among several algorithms; the greatest is preferred. A session algorithm ranks above the same hash
-    /// without a session.
+    /// The rank of the algorithm; the greatest is preferred. A session algorithm is above its hash without a session.
     var strength: Int { DigestAlgorithm.allCases.firstIndex(of: self) ?? 0 }
 }
 
@@ -105,7 +104,7 @@ enum DigestProtection: String, Sendable {
     var name: String? { self == .legacy ? nil : rawValue }
 }
 
-/// The values that both sides of a Digest exchange hash, to prove that they know the password (RFC 7616 §3.4.1, §3.5).
+/// The values that client and server hash to prove that they know the password (RFC 7616 §3.4.1, §3.5).
 struct DigestProof: Sendable {
     /// The hash function of the algorithm.
     let algorithm: MessageDigestAlgorithm
@@ -133,8 +132,7 @@ struct DigestProof: Sendable {
     }
 
     /// Whether the server's proof, the value of `rspauth`, is wrong: the server does not know the password. The legacy
-    /// form has no proof. With `auth-int` the proof covers the response's body, and is not checked, because the body is
-    /// not read yet.
+    /// form has no proof. With `auth-int` it is not checked, because it covers the body, which is not read yet.
     func isRefuted(by claimed: [UInt8]?) -> Bool {
         guard let claimed, !claimed.isEmpty, protection == .request,
             let expected = try? response(over: Array(":\(target)".utf8))

@@ -47,8 +47,7 @@ extension AuthenticationParameter: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["name": name]) }
 }
 
-/// An error in an authentication field. It does not contain the field's text, which is confidential between one server
-/// and one user.
+/// An error in an authentication field. It does not contain the text of the field, which is confidential.
 public struct ChallengeError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of error.
     public enum Code: String, Hashable, Sendable {

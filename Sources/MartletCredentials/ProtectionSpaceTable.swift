@@ -1,15 +1,15 @@
 import MartletURL
 import Synchronization
 
-/// The known challenges of servers, so that later requests send credentials preemptively: nonces of Digest, and
+/// The table of known challenges, with which later requests send credentials preemptively: nonces of Digest, and
 /// protection spaces of Basic. It stores ``keyLimit`` pairs of server and user, with ``spaceLimit`` spaces each, and
-/// evicts the least recently used.
+/// evicts the least recently used pair.
 struct ProtectionSpaceTable: Sendable {
     /// The maximum number of pairs of server and user.
     static let keyLimit = 64
     /// The maximum number of protection spaces of one server and user.
     static let spaceLimit = 8
-    /// The maximum number of nonces with counted uses, far more than the number of sessions.
+    /// The maximum number of nonces with a count of uses, far more than the number of sessions.
     static let nonceLimit = 1024
     /// The maximum number of uses of a nonce: the largest number of eight hexadecimal digits.
     static let useLimit = UInt32.max
@@ -39,8 +39,8 @@ struct ProtectionSpaceTable: Sendable {
     }
 
     private var rows: [AuthenticationKey: Row] = [:]
-    /// The number of requests with each nonce, by all users, also after its session was removed: a server that sends
-    /// the same nonce again treats a repeated count as a replay (RFC 7616 §3.4).
+    /// The number of requests of all users with each nonce. It is stored even after its session was removed: if a
+    /// server sends the same nonce again, it treats a repeated count as a replay (RFC 7616 §3.4).
     private var uses: [Nonce: Use] = [:]
     private var clock: UInt64 = 0
 
@@ -71,7 +71,7 @@ struct ProtectionSpaceTable: Sendable {
     }
 
     /// Stores a session, replaces an older one for the same realm, and counts a use of its nonce.
-    /// - Returns: The number of uses, including this one; `nil` if all uses are spent.
+    /// - Returns: The number of uses, including this one; `nil` at ``useLimit``.
     @discardableResult mutating func recordDigest(
         _ key: AuthenticationKey, _ session: DigestSession, extent: ProtectionSpace
     ) -> UInt32? {
@@ -80,7 +80,7 @@ struct ProtectionSpaceTable: Sendable {
         return count
     }
 
-    /// Counts a request; `nil` if all uses of the nonce are spent.
+    /// Counts a use of a session's nonce, and returns the number of its uses; `nil` at ``useLimit``.
     private mutating func use(_ session: DigestSession, _ key: AuthenticationKey) -> UInt32? {
         clock += 1
         let nonce = Nonce(party: key.party, origin: key.origin, bytes: session.nonce)
@@ -88,7 +88,7 @@ struct ProtectionSpaceTable: Sendable {
         guard count < ProtectionSpaceTable.useLimit else { return nil }
         uses[nonce] = Use(count: count + 1, last: clock)
         if uses.count > ProtectionSpaceTable.nonceLimit {
-            // Removes the older half, except nonces of stored sessions, so that this pass over all of them is rare.
+            // Removes the older half, except nonces of stored sessions, so that this loop over all of them is rare.
             let middle = uses.values.map(\.last).sorted()[uses.count / 2]
             let live = Set(rows.values.flatMap { $0.spaces.compactMap(\.session?.nonce) })
             uses = uses.filter { $0.value.last > middle || live.contains($0.key.bytes) }
@@ -145,7 +145,7 @@ struct ProtectionSpaceTable: Sendable {
 
 /// A cache of the challenges of servers and proxies, shared by a session's calls and views.
 package final class AuthenticationCache: Sendable, CustomReflectable, CustomStringConvertible {
-    /// The lock on the table, held for one query or change at a time.
+    /// Guards the table; held for one query or change.
     private let table = Mutex(ProtectionSpaceTable())
 
     /// Creates an empty cache.

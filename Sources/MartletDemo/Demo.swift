@@ -3,6 +3,7 @@ import Martlet
 package import MartletCore
 import MartletTesting
 
+/// The steps of `martlet demo`.
 package enum Demo {
     struct Step: Sendable {
         var title: String
@@ -57,7 +58,7 @@ func check(_ condition: Bool, _ description: @autoclosure () -> String) throws(D
 
 /// Throws a ``DemoError`` if a value differs from the expected one. `name` is the value's name in the message.
 func check<Value: Equatable>(_ name: String, _ value: Value, is expected: Value) throws(DemoError) {
-    try check(value == expected, "\(name) is \(value), and not \(expected)")
+    try check(value == expected, "\(name) is \(value), expected \(expected)")
 }
 
 /// The shared objects of the steps: an origin, a session that trusts it, and a directory.
@@ -67,7 +68,6 @@ struct DemoEnvironment: Sendable {
     let folder: FilePath
     private let makeSession: @Sendable (SessionConfiguration) -> HTTPSession
 
-    /// Starts the origin and creates the directory.
     init(_ makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession) async throws {
         self.makeSession = makeSession
         let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-demo-\(UUID().uuidString)")
@@ -90,7 +90,6 @@ struct DemoEnvironment: Sendable {
         makeSession(DemoEnvironment.configuration(trusting: origin))
     }
 
-    /// Stops the origin and removes the directory.
     func clear() async {
         await origin.stop()
         try? FileManager.default.removeItem(atPath: folder.string)

@@ -4,7 +4,7 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// The step with a queued request that outlives a process, while the origin is down.
+/// The step with a request that is queued while the origin is down and outlives a process.
 enum DemoQueue {
     static let steps = [
         Demo.Step(
@@ -134,7 +134,7 @@ final class DemoProcess: Sendable {
     private let output: FileDescriptor
     /// Output that was read and not yet returned as a line.
     private let rest = Mutex<[UInt8]>([])
-    /// A thread of its own, because waiting for the process blocks it for long.
+    /// A separate thread, because waiting for the process blocks it for long.
     private let workers = BlockingThreadPool(threadLimit: 1)
 
     init(_ arguments: [String]) throws {
@@ -153,7 +153,7 @@ final class DemoProcess: Sendable {
         let failure = unsafe posix_spawn(&id, "/proc/self/exe", &actions, nil, &words, environ)
         guard failure == 0 else {
             try? pipe.readEnd.close()
-            throw DemoError("another process could not be started: \(Errno(rawValue: failure))")
+            throw DemoError("cannot start another process: \(Errno(rawValue: failure))")
         }
         (self.id, output) = (id, pipe.readEnd)
     }
@@ -166,7 +166,7 @@ final class DemoProcess: Sendable {
         var text = ""
         while let line = await process.line() { text += line + "\n" }
         let status = await process.end()
-        try check(status == 0, "“martlet \(arguments.prefix(2).joined(separator: " "))” ended with \(status): \(text)")
+        try check(status == 0, "“martlet \(arguments.prefix(2).joined(separator: " "))” exited with \(status): \(text)")
         return text
     }
 

@@ -3,7 +3,6 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// The steps with small requests.
 enum DemoRequests {
     private struct Document: Codable, Equatable {
         var name: String
@@ -63,7 +62,7 @@ enum DemoRequests {
         let handler = OriginHandler { _ in
             if arrivals.add(1, ordering: .relaxed).newValue == 10 { opening.finish() }
             await opened.value
-            return .text("all are there")
+            return .text("all have arrived")
         }
         return try await TestOrigin.withOrigin(.plain, handler: handler) { origin in
             // Also after an error: `withOrigin` waits for the handlers, and they wait for this.

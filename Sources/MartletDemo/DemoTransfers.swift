@@ -2,7 +2,6 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// The steps with large bodies.
 enum DemoTransfers {
     private static let mebibyte: UInt64 = 1 << 20
     /// The size of a piece in bytes: not a power of two.
@@ -89,7 +88,7 @@ enum DemoTransfers {
         let size = 16 * mebibyte
         let path = stage.folder.appending("download.bin")
         let states = Mutex((count: 0, last: TransferProgress()))
-        let exchange = try await stage.session.download(
+        let exchange = try await stage.session.save(
             try stage.request(.get, "/bytes/\(size)"), to: path, overwrites: false,
             progress: { value in states.withLock { $0 = ($0.count + 1, value) } })
         let (count, last) = states.withLock { $0 }
@@ -157,7 +156,7 @@ enum DemoDownloads {
             if progress.completedByteCount >= byteCount / 2 || progress.isFinished { break }
         }
         await first.pause()
-        guard case .paused = first.state else { throw DemoError("the download is \(first.state), and not paused") }
+        guard case .paused = first.state else { throw DemoError("the download is \(first.state), expected paused") }
         let before = count()
         let sum = await BlockingThreadPool.shared.run { () -> [UInt8]? in try? digest() }
         var options = DownloadOptions()
@@ -226,8 +225,8 @@ enum DemoTasks {
         }
     }
 
-    /// Waits until the origin stops sending, and returns the number of sent bytes. It has stopped if the number is the
-    /// same before and after several slow requests to another origin.
+    /// Waits until the origin stops sending, and returns the number of sent bytes. Sending has stopped if this number
+    /// stays the same during several slow requests to another origin.
     private static func standstill(of origin: TestOrigin, beside stage: DemoEnvironment) async throws -> UInt64 {
         var (last, checks): (UInt64, Int) = (0, 0)
         while checks < 4 {

@@ -22,7 +22,8 @@ struct CurlCommand {
     mutating func add(_ request: HTTPRequest, hasBody: Bool) {
         switch request.method {
         case .get where !hasBody, .post where hasBody: break
-        case .head: words.append("--head")
+        // curl rejects `--head` together with a body.
+        case .head where !hasBody: words.append("--head")
         default: words += ["-X", request.method.rawValue]
         }
         let address = address(of: request)
@@ -102,8 +103,7 @@ struct CurlCommand {
         return "\(request.scheme ?? "http")://\(authority)\(mask.query(request.path ?? "/"))"
     }
 
-    /// Returns the text as one word of a POSIX shell, in single quotes unless all of its characters are plain
-    /// (POSIX.1-2017 §2.2).
+    /// Returns the text as one word of a shell, in single quotes unless its characters are plain (POSIX.1-2017 §2.2).
     private static func word(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {
@@ -141,7 +141,7 @@ extension HTTPRequest {
 
     /// Returns the request as a curl command line, quoted for a POSIX shell.
     ///
-    /// Fields that curl adds itself (`User-Agent`, `Accept`) are not disabled. A body that is not text is piped in by
+    /// Fields that curl adds itself (`User-Agent`, `Accept`) are not removed. A body that is not text is piped in by
     /// `printf`. A body above 64 KiB, or a stream, has to be supplied on standard input.
     /// - Parameter mask: The secrets to mask; ``SecretRedaction/none`` gives a working command with all secrets.
     public func curlCommand(body: HTTPBody = .none, mask: SecretRedaction = .standard) -> String {

@@ -1,9 +1,8 @@
 public import MartletCore
 public import FoundationEssentials
 
-/// A HAR 1.2 log of exchanges, which the developer tools of browsers can open. It is written as a whole, or
-/// incrementally: each ``Piece`` contains the offset of its bytes in the file, and after each piece the file is a
-/// complete log.
+/// A HAR 1.2 log of exchanges, which the developer tools of browsers can open. It is written as a whole, or in pieces:
+/// each ``Piece`` has the offset of its bytes in the file, which is a complete log after each piece.
 public struct HARLog: Sendable {
     /// Bytes to write to a file.
     public struct Piece: Hashable, Sendable {
@@ -22,8 +21,7 @@ public struct HARLog: Sendable {
 
     /// Creates a log without entries, with the name and the version of the program that writes it.
     public init(creator: String = "Martlet", version: String = martletVersion) {
-        self.creator = creator
-        self.version = version
+        (self.creator, self.version) = (creator, version)
     }
 
     /// Returns the file of a log without entries, which must be written before the first entry.
@@ -146,8 +144,8 @@ public struct HAREntry: Sendable {
 public struct HAROptions: Hashable, Sendable {
     /// The masked secrets; credentials and cookies by default.
     public var mask = SecretRedaction.standard
-    /// The maximum size of a shown body, sent or received; 1 MiB by default. It keeps a log of large transfers small. A
-    /// longer text is truncated; for other bodies only the size is shown.
+    /// The maximum size of a shown body, sent or received; 1 MiB by default. A longer text is truncated; for other
+    /// bodies only the size is shown.
     public var bodyLimit = ByteCount.mebibytes(1)
 
     /// Creates the default options.
@@ -228,8 +226,7 @@ extension JSONValue {
         .array(pairs.map { ["name": .string($0.name), "value": .string($0.value)] })
     }
 
-    /// The value as JSON in UTF-8. Characters that would end a line of a script or an element of a page are escaped;
-    /// they occur only in strings.
+    /// The value as JSON in UTF-8. Characters that would end a line of a script or an element of a page are escaped.
     package var bytesForPages: [UInt8] {
         var output: [UInt8] = []
         for scalar in text().unicodeScalars {

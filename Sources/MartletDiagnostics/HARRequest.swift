@@ -64,8 +64,7 @@ struct HARRequest {
             if MediaType(type)?.essence == "application/x-www-form-urlencoded" {
                 // The limit may cut a value. The name before the value decides whether it is secret.
                 let form = String(decoding: bytes.prefix(limit), as: UTF8.self)
-                // HAR 1.2 allows either text or parameters. Browsers write both, and without text some show nothing, or
-                // "undefined".
+                // HAR 1.2 allows either text or parameters. Browsers write both, and some show nothing without text.
                 members["params"] = query(form)
                 members["text"] = .string(mask.query(form))
                 if bytes.count > limit { members["comment"] = "the first \(limit) of \(bytes.count) bytes" }
@@ -97,8 +96,7 @@ struct HARRequest {
         return .object(members)
     }
 
-    /// Returns the text of a part, or stars for a secret; `nil` for files, streams, and bytes that are not text or
-    /// exceed the limit.
+    /// Returns the text of a part, or stars for a secret; `nil` for files, streams, large parts and other bytes.
     private func shownValue(of part: MultipartForm.Part) -> String? {
         if mask.hides(part.name) { return SecretRedaction.stars }
         guard part.filename == nil, case .bytes(let bytes) = part.body.storage, bytes.count <= limit else { return nil }

@@ -3,11 +3,9 @@ public import HTTPTypes
 
 /// The secrets that logs and command lines show as `***`. In bodies, these are the form fields in ``queryItems``.
 public struct SecretRedaction: Hashable, Sendable {
-    /// The fields with secret values. The scheme of `Authorization` and `Proxy-Authorization` and the names of cookies
-    /// are still shown.
+    /// The fields with secret values. Authentication schemes and the names of cookies are still shown.
     public var fields: Set<HTTPField.Name>
-    /// The names of query and form items with secret values, in lower case. ``HTTPURL/secretQueryNames`` are common
-    /// ones.
+    /// The lower-case names of query and form items with secret values; for example ``HTTPURL/secretQueryNames``.
     public var queryItems: Set<String>
     /// Whether user names and passwords in URLs are secret.
     public var masksUserInfo: Bool

@@ -17,12 +17,12 @@ extension SessionConfiguration {
         set { self[CacheModeKey.self] = newValue }
     }
 
-    /// The name of the part of the cache that requests use; with `nil` (the default) requests with different
-    /// `Authorization` fields use different parts, so that no user receives a response that was stored for another.
+    /// The name of the part of the cache that requests use. With `nil` (the default), each value of `Authorization` has
+    /// its own part, so that no user receives a response that was stored for another.
     ///
     /// The name is written to disk, so it must not be a secret. A session that acts for many users by cookies gives
-    /// each of them a view with its own partition. Responses of another server (``unixSocketPath``,
-    /// ``connectOverrides``, ``resolveOverrides``) are found only if the settings lead to it again.
+    /// each of them a view with its own partition. Responses of another server, by ``unixSocketPath``,
+    /// ``connectOverrides`` or ``resolveOverrides``, are found only with the same setting.
     public var cachePartition: String? {
         get { self[CachePartitionKey.self] }
         set { self[CachePartitionKey.self] = newValue }
@@ -36,7 +36,7 @@ extension RequestOptions {
         set { self[CacheModeKey.self] = newValue }
     }
 
-    /// The name of the part of the cache that the call uses; `nil` (the default) for the session's.
+    /// The name of the part of the cache that the call uses; `nil` (the default) for the session's partition.
     public var cachePartition: String? {
         get { self[CachePartitionKey.self] ?? nil }
         set { self[CachePartitionKey.self] = newValue.map { .some($0) } }

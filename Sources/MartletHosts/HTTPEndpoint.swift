@@ -13,8 +13,7 @@ public import MartletCore
 /// ```
 ///
 /// Everything except the path and the response has a default: GET without parameters, body and fields; a status of 2xx
-/// is required, and JSON is decoded. With the response type `HTTPExchange`, the exchange itself is returned; with
-/// `Void`, the response is discarded.
+/// is required, and JSON is decoded. As `Response`, `HTTPExchange` returns the exchange, and `Void` discards it.
 public protocol HTTPEndpoint<Response> {
     /// The value that the response is decoded to.
     associatedtype Response
@@ -119,9 +118,8 @@ extension HTTPHost {
     /// Sends a request and passes the response to a closure as it arrives; otherwise like
     /// ``HTTPSession/stream(_:method:query:body:headers:timeout:options:validate:_:)``.
     ///
-    /// With ``validatesStatus``, a response that is not 2xx is thrown as an error with up to 64 KiB of its body. The
-    /// closure is not called then. The same applies to a response that the validator of the call or the session rejects
-    /// (``ResponseValidator``).
+    /// With ``validatesStatus``, a response that is not 2xx is thrown as an error with up to 64 KiB of its body, and
+    /// the closure is not called. The same applies to a response that a validator of the call or the session rejects.
     public func stream<Result, Target: HTTPTarget>(
         _ path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
@@ -145,13 +143,30 @@ extension HTTPHost {
         return try await session.open(call, validators(of: call))
     }
 
+    /// Returns the pages of a list; otherwise like
+    /// ``HTTPSession/pages(_:query:headers:timeout:options:validate:maximumCount:)``.
+    public func pages<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil,
+        maximumCount: Int = 10_000
+    ) -> HTTPPages {
+        let path = path.httpTarget
+        return HTTPPages(maximumCount: maximumCount) { link in
+            var all = headers
+            if case .request(let request) = path { all.fill(from: request.headerFields) }
+            let call = try makeCall(
+                .get, link.map { HTTPTargetForm.url($0) } ?? path, link == nil ? query : .null, nil, all, timeout,
+                options, validate, inURL: true)
+            return (call.url, try validated(try await session.collect(call)))
+        }
+    }
+
     private func validators(of call: Call) -> [ResponseValidator] {
         (validatesStatus ? [.success] : []) + call.validators
     }
 
     /// Sends a body and reports its progress. The method is POST unless another method or a request is given.
-    /// - Parameter progress: Called on the caller's actor with the latest state; intermediate states may be skipped.
-    ///   The last state is always reported.
+    /// - Parameter progress: Called on the caller's actor with the latest state; states before the last may be skipped.
     @discardableResult public func upload<Target: HTTPTarget>(
         _ body: HTTPBody, to path: Target = "", method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
@@ -165,8 +180,8 @@ extension HTTPHost {
     }
 
     /// Fetches a path into a file; otherwise like
-    /// ``HTTPSession/download(_:to:overwrites:query:body:headers:timeout:options:validate:progress:)``.
-    @discardableResult public func download(
+    /// ``HTTPSession/save(_:to:overwrites:query:body:headers:timeout:options:validate:progress:)``.
+    @discardableResult public func save(
         _ path: some HTTPTarget, to file: some FilePathConvertible, overwrites: Bool = false,
         query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
         options: RequestOptions? = nil, validate: ResponseValidator? = nil,
@@ -176,7 +191,7 @@ extension HTTPHost {
         let (file, control) = (file.filePath, TransferControl())
         let session = session
         return try await HTTPSession.reporting(control.download, to: progress) {
-            try await session.download(call, to: file, overwrites: overwrites, control: control)
+            try await session.save(call, to: file, overwrites: overwrites, control: control)
         }
     }
 
@@ -194,13 +209,21 @@ extension HTTPHost {
         ) { try validated(try await session.collect(call, $0, head: $1)) }
     }
 
-    /// Sends a request and collects the response.
+    /// Sends a request and collects the response. With a body, the parameters are appended to the URL.
     func send(
         _ method: HTTPRequest.Method, _ path: some HTTPTarget, _ parameters: some Encodable, _ body: HTTPBody?,
-        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?, _ validate: ResponseValidator? = nil,
-        inURL: Bool = false
+        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?, _ validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
-        let call = try makeCall(method, path, parameters, body, headers, timeout, options, validate, inURL: inURL)
+        let call = try makeCall(method, path, parameters, body, headers, timeout, options, validate)
+        return try validated(try await session.collect(call))
+    }
+
+    /// Sends a request without a body, with a query in the URL, and collects the response.
+    func send(
+        _ method: HTTPRequest.Method, _ path: some HTTPTarget, query: some Encodable, _ headers: HTTPHeaders,
+        _ timeout: Duration?, _ options: RequestOptions?, _ validate: ResponseValidator?
+    ) async throws -> HTTPExchange {
+        let call = try makeCall(method, path, query, nil, headers, timeout, options, validate, inURL: true)
         return try validated(try await session.collect(call))
     }
 

@@ -19,6 +19,7 @@ import FoundationEssentials
 ///
 /// ```swift
 /// let file = try await api.get(["files", "a/b #1.txt"])  // /v2/files/a%2Fb%20%231.txt
+/// let user = try await api.get(.path("users", 42))
 /// ```
 ///
 /// The secrets of the service are sent only to it. An absolute URL or a redirect to another scheme, host or port
@@ -39,8 +40,7 @@ public struct HTTPHost: Sendable {
     /// (``RequestOptions/merged(over:)``). ``RequestOptions/authentication``, ``RequestOptions/idempotencyKey`` and
     /// ``RequestOptions/trailers`` apply only at the base's origin.
     public var options: RequestOptions
-    /// The credentials used to reply to the service's challenges; `nil` for those of the session. Those of a call's
-    /// options take precedence.
+    /// The credentials for the service's challenges, unless a call has its own; `nil` for those of the session.
     public var authentication: AuthenticationSettings?
 
     var validatesExplicitly: Bool?
@@ -57,10 +57,7 @@ public struct HTTPHost: Sendable {
         encoding: ParameterEncoding = .form, options: RequestOptions = RequestOptions()
     ) throws(HTTPError) {
         self.base = base.withoutUserInfo
-        self.session = session
-        self.headers = headers
-        self.encoding = encoding
-        self.options = options
+        (self.session, self.headers, self.encoding, self.options) = (session, headers, encoding, options)
         if let user = base.user { credentials = .basic(user: user, password: base.password ?? "") }
         guard base.query == nil, base.fragment == nil else {
             throw makeError("the base URL of a host must not have a query or a fragment")
@@ -90,8 +87,7 @@ public struct HTTPHost: Sendable {
         set { session = session.with { $0.encoder = newValue } }
     }
 
-    /// The decoder for the values of responses: those of `decode`, of endpoints and of streams; by default the
-    /// session's.
+    /// The decoder for the values of responses, also of endpoints and streams; by default the session's.
     public var decoder: BodyDecoder {
         get { session.configuration.decoder }
         set { session = session.with { $0.decoder = newValue } }
@@ -104,8 +100,8 @@ public struct HTTPHost: Sendable {
     }
 
     /// Whether a status that is not 2xx makes calls throw an error, with the code `.unacceptableStatus` and the
-    /// exchange. By default `true` if ``errors`` is set, because the mapper needs these errors. Downloads to a file and
-    /// typed endpoints always throw it.
+    /// exchange. By default `true` if ``errors`` is set, because the mapper needs these errors. Downloads to a file
+    /// always throw it, and endpoints have their own ``HTTPEndpoint/validatesStatus``.
     public var validatesStatus: Bool {
         get { validatesExplicitly ?? (errors != nil) }
         set { validatesExplicitly = newValue }
@@ -167,7 +163,9 @@ extension HTTPSession {
         let isAddress = bare.utf8.contains(UInt8(ascii: ":"))
         // In the joined URL, a delimiter within the host name would change the other parts of the URL.
         guard !bare.utf8.contains(where: { "/?#@\\[]".utf8.contains($0) }), isAddress || bare == name else {
-            throw HTTPError(.invalidURL, phase: .preparing, message: "the host name contains a delimiter of a URL")
+            let reason = "give a name or an IP address, without scheme, user, port and path"
+            let message = "invalid host name “\(HTTPSession.withoutSecrets(name))”: \(reason)"
+            throw HTTPError(.invalidURL, phase: .preparing, message: message)
         }
         let authority = (isAddress ? "[\(bare)]" : bare) + (port.map { ":\($0)" } ?? "")
         let below = path.isEmpty || path.hasPrefix("/") ? path : "/\(path)"
@@ -179,24 +177,17 @@ extension HTTPSession {
 
 extension HTTPHost {
     /// Returns the URL of a path of segments below the base; the unchanged base for an empty list.
-    /// - Parameter segments: Texts whose characters are all percent-encoded, also `/` and `%`, except letters, digits
-    ///   and `-._~`.
-    /// - Throws: An ``HTTPError`` with the code `.invalidURL` for an empty segment, `.` and `..`, which would name
-    ///   another resource.
+    /// - Parameter segments: The segments; all characters except ASCII letters, digits and `-._~` are percent-encoded.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL` for an empty segment, `.` and `..`.
     public func url(for segments: [String]) throws(HTTPError) -> HTTPURL {
-        for (index, segment) in segments.enumerated() where ["", ".", ".."].contains(segment) {
-            throw makeError("segment \(index + 1) of the path is “\(segment)”, which would name another resource")
+        do throws(HTTPURL.ParseError) { return try base.appending(segments: segments) } catch {
+            throw makeError(error.description, error)
         }
-        // A query may contain these two characters; a segment may not.
-        let path = segments.map { QueryEncoding.escaped($0).replacing("/", with: "%2F").replacing("?", with: "%3F") }
-        return try url(for: path.joined(separator: "/"))
     }
 
     /// Returns the URL of a path below the base.
-    /// - Parameter path: A path below the base, with or without a leading slash and a query; or an absolute URL with
-    ///   its scheme.
-    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, also if dot segments or two leading slashes would leave
-    ///   the base, and for a `#` in a path.
+    /// - Parameter path: A path below the base, with or without a leading slash and a query; or an absolute URL.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, also for a path with a `#` or one that leaves the base.
     public func url(for path: String) throws(HTTPError) -> HTTPURL {
         if HTTPHost.isWhole(path) { return try HTTPSession.url(path) }
         guard !path.utf8.contains(UInt8(ascii: "#")) else {
@@ -240,13 +231,10 @@ extension HTTPHost {
         }
     }
 
-    /// Returns the reachability of the service's host, according to a monitor: the first value once it is known, then
-    /// each changed value after a change of the network path.
-    ///
-    /// It is a hint: calls are not delayed. The base's own host is checked, without proxies.
+    /// Returns the reachability of the service's host: the first value once it is known, then each changed value after
+    /// a change of the network path. It is a hint: calls are not delayed. Proxies are ignored.
     /// - Parameters:
-    ///   - monitor: The monitor; by default that of the session's configuration, or ``NetworkMonitor/system`` if it has
-    ///     none.
+    ///   - monitor: The monitor; by default that of the session's configuration, or else ``NetworkMonitor/system``.
     ///   - probe: The check to make; by default nothing is sent to the host.
     public func reachability(on monitor: NetworkMonitor? = nil, probe: ReachabilityProbe = .route)
         -> some AsyncSequence<HostReachability, Never> & Sendable

@@ -9,8 +9,8 @@ public import MartletCore
 /// let again = try HTTPHost(read, session: session)
 /// ```
 ///
-/// It can be encoded, without secrets, unless it contains closures. ``HTTPHost/tls`` and ``HTTPHost/errors`` belong to
-/// the session.
+/// It can be encoded, without secrets, unless it contains closures. Not included are the settings that belong to the
+/// session, such as ``HTTPHost/tls`` and ``HTTPHost/errors``.
 public struct HostConfiguration: Sendable {
     /// The URL of the service, without query and fragment.
     public var base: HTTPURL
@@ -22,8 +22,7 @@ public struct HostConfiguration: Sendable {
     public var options = RequestOptions()
     /// The credentials used to reply to the service's challenges; `nil` (the default) for those of the session.
     public var authentication: AuthenticationSettings?
-    /// Whether calls throw an error for a status that is not 2xx. With `nil` (the default) they do if the session has
-    /// an error mapper.
+    /// Whether a status that is not 2xx is an error; with `nil` (the default) if the session has an error mapper.
     public var validatesStatus: Bool?
 
     /// Creates the default settings of a service.

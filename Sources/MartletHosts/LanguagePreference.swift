@@ -13,8 +13,7 @@ public struct LanguagePreference: Hashable, Sendable {
     /// The languages as BCP 47 tags, such as `de-DE`, the best first.
     public let tags: [String]
 
-    /// Creates a preference from the first ``countLimit`` languages of a list, the best first, without invalid tags
-    /// (BCP 47) and repetitions.
+    /// Creates a preference from the first ``countLimit`` valid tags of a list, the best first, without repetitions.
     public init(_ tags: some Sequence<String>) {
         var kept: [String] = []
         var known: Set<String> = []
@@ -89,8 +88,7 @@ extension LanguagePreference: ExpressibleByArrayLiteral {
 }
 
 extension SessionConfiguration {
-    /// The preferred languages of responses; `nil` (the default) for none. They are stored in the field
-    /// `Accept-Language` of ``headers``.
+    /// The preferred languages of responses, stored as `Accept-Language` in ``headers``; `nil` (the default) for none.
     public var languages: LanguagePreference? {
         get {
             headers[.acceptLanguage].map { value in

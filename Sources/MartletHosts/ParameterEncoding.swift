@@ -113,8 +113,7 @@ extension HTTPURL {
     /// - Parameters:
     ///   - parameters: The values by name; literals may have mixed kinds.
     ///   - encoding: The rules of the query.
-    /// - Throws: A ``ParameterError``; a ``ParseError`` with the code ``ParseError/Code/tooLong``; the errors of
-    ///   ``QueryEncoding/serializer``.
+    /// - Throws: A ``ParameterError``; a ``ParseError`` if the URL is too long; the errors of a serializer.
     public func appending(parameters: ParameterValue, encoding: QueryEncoding = QueryEncoding()) throws -> HTTPURL {
         try appending(encodedQuery: try encoding.encoded(parameters))
     }

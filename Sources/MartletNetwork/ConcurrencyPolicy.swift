@@ -22,10 +22,7 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
         /// The maximum number of requests to all hosts together, at least 1; `nil` for ``PoolLimits/totalConnections``.
         public var total: Int?
         /// The maximum numbers of requests to single hosts, which override `perHost`; named as in
-        /// ``PoolLimits/connectionsToHosts``, whose other entries remain in effect.
-        ///
-        /// If `perHost` is set, larger entries of ``PoolLimits/connectionsToHosts`` are reduced to it: they were meant
-        /// for a good network.
+        /// ``PoolLimits/connectionsToHosts``. Other entries there remain in effect, but are at most `perHost`.
         public var hosts: [String: Int]
         /// The maximum number of connections of one download, at least 1; `nil` for that of its options.
         public var segments: Int?
@@ -42,7 +39,7 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     public var wifi: Limits
     /// The limits over a mobile network; by default 2 to a host, and 1 connection for a download.
     public var mobile: Limits
-    /// The limits while the condition is not known; the pool's by default, since most Linux machines use a cable.
+    /// The limits while the condition is not known; the pool's by default, because most Linux machines use a cable.
     public var unknown: Limits
 
     /// Creates a policy with the documented defaults.
@@ -62,7 +59,7 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
         set { self[keyPath: condition.limits] = newValue }
     }
 
-    /// The limits of a pool under a condition.
+    /// Returns the limits of a pool under a condition.
     public func applied(to pool: PoolLimits, under condition: NetworkCondition) -> PoolLimits {
         let own = self[condition]
         var limits = pool
@@ -106,15 +103,14 @@ final class ConcurrencyControl: SessionAttachment {
         weak var core: SessionCore?
     }
 
-    /// Guards the state against concurrent changes. It may be taken while the pool's lock is held, never the reverse.
+    /// The lock on the state. It may be taken while the pool's lock is held, never the reverse.
     private let state: Mutex<State>
     /// The same condition, for tasks that wait for a change.
     let reported = CurrentValue(NetworkCondition.unknown)
 
     init(_ settings: NetworkSettings, _ core: SessionCore) {
         state = Mutex(State(policy: settings.policy, core: core))
-        // Both are unstructured, since they belong to the session and end with it. They do not retain the session, even
-        // if a sequence notices its cancellation late.
+        // Both are unstructured, because they belong to the session, which they do not retain, and end with it.
         let conditions = settings.conditions.map { conditions in Task { await self.follow(conditions) } }
         let views = settings.monitor.map { monitor in
             Task { await self.follow(monitor.views(), setsCondition: settings.conditions == nil) }
@@ -207,8 +203,7 @@ extension SessionConfiguration {
     ///
     /// Connections whose local address was removed are closed. Calls that use them fail as if the peer had closed the
     /// connection, so that they may be retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is
-    /// set. No call is delayed or rejected because of the path unless ``meteredNetworks`` is set. Views share the
-    /// monitor.
+    /// set. Only ``meteredNetworks`` delays or rejects calls because of the path. Views share the monitor.
     public var networkMonitor: NetworkMonitor? {
         get { self[NetworkSettingsKey.self].monitor }
         set { self[NetworkSettingsKey.self].monitor = newValue }
@@ -224,7 +219,7 @@ extension HTTPSession {
 
     /// Reports the network's condition to the session and its views, if no sequence does.
     ///
-    /// It affects waiting calls immediately; running transfers continue.
+    /// This affects waiting calls immediately; running transfers continue.
     public nonisolated func networkConditionChanged(to condition: NetworkCondition) {
         concurrencyControl.conditionChanged(to: condition)
     }

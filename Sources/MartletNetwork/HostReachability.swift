@@ -39,7 +39,7 @@ public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvert
 }
 
 struct HostCheck: Sendable {
-    /// The maximum number of checked addresses, since a name can have thousands.
+    /// The maximum number of checked addresses: a name can have thousands.
     private static let addressLimit = 16
 
     private let destination: Destination
@@ -99,7 +99,7 @@ struct HostCheck: Sendable {
 public enum ReachabilityProbe: Hashable, Sendable {
     /// Resolves the name and requests a route from the kernel; nothing is sent to the host.
     ///
-    /// It checks only the first hop of the route.
+    /// Only the first hop of the route is checked.
     case route
     /// In addition, connects to the host's port and closes the connection, without TLS.
     case connection

@@ -3,8 +3,8 @@ public import SystemPackage
 
 /// The memory pressure of the machine, as an `AsyncSequence` of the latest values.
 ///
-/// The first value is delivered immediately; a slow consumer skips intermediate values, which are not queued; iteration
-/// ends when its task is cancelled. Any number of tasks may iterate. Without iterations, no file is open or read.
+/// The first value is delivered immediately. A slow consumer skips intermediate values. Iteration ends when its task is
+/// cancelled. Any number of tasks may iterate. Without iterations, no file is open or read.
 ///
 /// On Linux the source is the kernel's pressure stall information: that of the machine (`/proc/pressure/memory`), and
 /// that of the process's control group; the higher one counts. If the kernel accepts triggers, it notifies the process
@@ -53,16 +53,16 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var levels: ValueReader<MemoryPressure>
 
-        /// The latest level, once it differs from the previous one; `nil` at the end, or when cancelled.
+        /// Returns the latest level, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next() async -> MemoryPressure? { await levels.next() }
 
-        /// The latest level, once it differs from the previous one; `nil` at the end, or when cancelled.
+        /// Returns the latest level, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> MemoryPressure? {
             await levels.next()
         }
     }
 
-    /// An iteration that begins with the current level.
+    /// Returns an iteration that begins with the current level.
     public func makeAsyncIterator() -> Iterator { Iterator(levels: levels()) }
 }
 

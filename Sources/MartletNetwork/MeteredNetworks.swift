@@ -1,7 +1,6 @@
 public import MartletCore
 
-/// A policy for the use of metered networks, such as mobile ones. It corresponds to `allowsCellularAccess` and
-/// `allowsExpensiveNetworkAccess` of URLSession.
+/// A policy for the use of metered networks, like `allowsExpensiveNetworkAccess` of URLSession.
 ///
 /// The network is metered while its condition is ``NetworkCondition/mobile``: the preferred interface of the path is
 /// expensive (``NetworkPath/isExpensive``), for any server. The path is that of

@@ -3,8 +3,8 @@ public import MartletCore
 /// The connectivity of this machine, as an `AsyncSequence` of the latest paths.
 ///
 /// The first path is delivered immediately after the kernel's response, later paths after each change. A slow consumer
-/// skips intermediate paths, which are not queued; iteration ends when its task is cancelled. Any number of tasks may
-/// iterate. Without iterations, nothing is open and the kernel is not queried.
+/// skips intermediate paths. Iteration ends when its task is cancelled. Any number of tasks may iterate. Without
+/// iterations, nothing is open and the kernel is not queried.
 ///
 /// On Linux it is the state of the process's network namespace, as the kernel reports it over netlink (rtnetlink(7)).
 /// If the kernel reports nothing, as in some containers, the only path is ``NetworkPath/unknown``, and all other
@@ -30,10 +30,8 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     public struct Options: Hashable, Sendable {
         /// The directory of the kernel's files that identify Wi-Fi and mobile networks; `/sys` by default.
         public var sysfs: FilePath
-        /// The properties of interfaces that override those that the machine reports, by name; none by default. A star
-        /// at the end of a name matches any characters.
-        ///
-        /// `["ppp*": .init(kind: .mobile), "wwan0": .init(isExpensive: false)]`
+        /// The properties of interfaces that override the reported ones, by name; none by default. A star at the end of
+        /// a name matches any characters: `["ppp*": .init(kind: .mobile), "wwan0": .init(isExpensive: false)]`
         public var interfaces: [String: InterfaceOverride]
 
         /// Creates options with the documented defaults.
@@ -85,22 +83,22 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var paths: NetworkChanges<NetworkPath>.Iterator
 
-        /// The latest path, once it differs from the previous one; `nil` at the end, or when cancelled.
+        /// Returns the latest path, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next() async -> NetworkPath? { await paths.next() }
 
-        /// The latest path, once it differs from the previous one; `nil` at the end, or when cancelled.
+        /// Returns the latest path, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkPath? { await paths.next() }
     }
 
-    /// An iteration that begins with the current path.
+    /// Returns an iteration that begins with the current path.
     public func makeAsyncIterator() -> Iterator {
         Iterator(paths: NetworkChanges(monitor: self) { $0.path }.makeAsyncIterator())
     }
 
     package var isListening: Bool { watch?.isListening ?? false }
 
-    /// The reachability of a host, as an `AsyncSequence` of the latest values: the first as soon as it is known, then
-    /// one after each change of the path that changes the reachability.
+    /// Returns the reachability of a host, as an `AsyncSequence` of the latest values: the first as soon as it is
+    /// known, then one after each change of the path that changes the reachability.
     ///
     /// The host itself is checked: proxies are not used.
     /// - Parameters:
@@ -119,7 +117,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
         }
     }
 
-    /// The reachability of a host by its name or address; see ``reachability(of:probe:timeout:resolver:)``.
+    /// Returns the reachability of a host by its name or address; see ``reachability(of:probe:timeout:resolver:)``.
     /// - Parameters:
     ///   - host: A name or an address literal, without a port; brackets around an IPv6 address are optional.
     ///   - port: The port for ``ReachabilityProbe/connection``; 1–65535, 443 by default.
@@ -133,7 +131,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
         return reachability(of: url, probe: probe, timeout: timeout, resolver: resolver)
     }
 
-    /// The current reachability of a host; ``HostReachability/Status/unknown`` if the task is cancelled first.
+    /// Returns the current reachability of a host; ``HostReachability/Status/unknown`` if the task is cancelled first.
     ///
     /// The parameters are those of ``reachability(of:probe:timeout:resolver:)``.
     public func currentReachability(

@@ -90,8 +90,8 @@ package struct RedirectRule: Sendable {
         }
     }
 
-    /// Returns a location as text. As in browsers, inner white space, backslashes in the query and the fragment, and,
-    /// if the location is not UTF-8, all bytes above 0x7F are percent-encoded.
+    /// Returns a location as text. As in browsers, these are percent-encoded: inner white space, backslashes in the
+    /// query and the fragment, and all bytes above 0x7F if the location is not UTF-8.
     private static func text(of location: ArraySlice<UInt8>) -> String {
         let isText = String(validating: location, as: UTF8.self) != nil
         var bytes: [UInt8] = []
@@ -151,9 +151,9 @@ extension RedirectRule.Rejection: CustomStringConvertible {
 
 /// The policy for redirects: whether they are followed, and which parts of the request are sent again (RFC 9110 §15.4).
 ///
-/// 301, 302, 303, 307 and 308 with a `Location` are followed. 303 changes every method except HEAD to GET; 301 and 302
-/// change POST to GET. A body that is sent again must be replayable; otherwise the redirect is returned as the
-/// response. 300, 304 and 305 are not redirects. A redirect to a scheme other than http and https fails the call.
+/// 301, 302, 303, 307 and 308 with a `Location` are followed; 300, 304 and 305 are not redirects. 303 changes every
+/// method except HEAD to GET; 301 and 302 change POST to GET. A body that is sent again must be replayable; otherwise
+/// the redirect is returned as the response. A redirect to a scheme other than http and https fails the call.
 ///
 /// When the scheme, the host or the port changes, `Authorization`, `Cookie`, `Proxy-Authorization`, `Host` and the
 /// fields of ``secretFields`` are dropped, also if the session adds them by default. They are not restored if a later
@@ -161,10 +161,9 @@ extension RedirectRule.Rejection: CustomStringConvertible {
 public struct RedirectPolicy: Hashable, Sendable {
     /// Whether redirects are followed.
     public var followsRedirects: Bool
-    /// The maximum number of redirects in one call before it fails with ``HTTPError/Code/tooManyRedirects``; 20 by
-    /// default.
+    /// The maximum number of redirects in a call before ``HTTPError/Code/tooManyRedirects``; 20 by default.
     public var limit: Int
-    /// Whether a redirect from https to http is followed; with `false` (the default) the call fails.
+    /// Whether redirects from https to http are followed; with `false` (the default) they fail the call.
     public var allowsDowngrade = false
     /// The schemes that a redirect may lead to, as with curl's `--proto-redir`; http and https by default. A redirect
     /// to another scheme fails the call.
@@ -189,8 +188,7 @@ public struct RedirectPolicy: Hashable, Sendable {
         secretFields.union([.authorization, .cookie, .proxyAuthorization, .hostField])
     }
 
-    /// The session's defaults that are not sent to another origin. `Host` is not one of them, because each URL has its
-    /// own.
+    /// The session's default fields that are not sent to another origin; not `Host`, which each URL has.
     package var defaultsOfOrigin: Set<HTTPField.Name> { fieldsOfOrigin.subtracting([.hostField]) }
 }
 

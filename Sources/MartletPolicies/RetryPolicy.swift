@@ -21,16 +21,15 @@ import MartletWire
 /// value of `Retry-After`. Cancelling the call ends the wait immediately.
 ///
 /// ``Timeouts/total`` covers all attempts and the delays between them. If the next attempt could only start after that
-/// timeout, the call ends without waiting: after a failure with that error, after a status with `.timedOut`, whose
-/// message and ``HTTPError/exchange`` have the status. If the total timeout expires in the last attempt, the error also
-/// names the preceding status. At ``maximumAttempts`` or ``timeLimit``, the call ends with its last response or error.
+/// timeout, the call ends immediately: after a failure with its error; after a status with `.timedOut`, whose message
+/// and ``HTTPError/exchange`` have the status. If the total timeout expires in the last attempt, the error also names
+/// the preceding status. At ``maximumAttempts`` or ``timeLimit``, the call ends with its last response or error.
 public struct RetryPolicy: Hashable, Sendable {
     /// The maximum number of attempts, including the first; 1 for no retries.
     public var maximumAttempts: Int
     /// The growth of the delay between attempts.
     public var backoff: Backoff
-    /// The maximum number of retries of a session, as a fraction of the number of its calls; 0.2 by default, `nil` for
-    /// no limit.
+    /// The maximum number of retries in a session, as a fraction of its calls; 0.2 by default; `nil` for no limit.
     ///
     /// A session starts with ten retries, so that its first calls can be retried, and never has more than 100. If a
     /// server is down, the budget prevents the session from multiplying the load on it.
@@ -146,7 +145,7 @@ package struct RetryAfter: Equatable, Sendable {
     package init?(_ value: some Collection<UInt8>, now: Int64) {
         guard !value.isEmpty else { return nil }
         if value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
-            // More than 12 digits mean a very long time, which policies limit; their value could overflow.
+            // The value of more than 12 digits could overflow.
             let digits = value.drop { $0 == UInt8(ascii: "0") }
             let seconds = digits.count > 12 ? 1_000_000_000_000 : digits.reduce(0) { $0 * 10 + Int64($1 - 48) }
             delay = .seconds(min(seconds, 1_000_000_000))

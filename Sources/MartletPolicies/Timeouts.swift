@@ -12,9 +12,9 @@ import MartletTransport
 ///
 /// Reading a timeout that is not assigned returns its default. Two values are equal if the same timeouts are assigned,
 /// with the same durations. Durations are stored in nanoseconds, up to 292 years. The error of an expired timeout names
-/// the timeout, the phase of the call, and the time waited.
+/// the timeout, the phase of the call, and the duration of the wait.
 public struct Timeouts: Hashable, Sendable {
-    /// A timeout in 8 bytes, because options are copied often, and the stack frames of waiting calls hold them.
+    /// A timeout in 8 bytes, because options are copied often, and are in the stack frames of waiting calls.
     private struct Leaf: Hashable {
         /// The duration in nanoseconds. `Int64.min` if it is not assigned, `Int64.max` if it is disabled.
         private var nanoseconds = Int64.min
@@ -44,7 +44,7 @@ public struct Timeouts: Hashable, Sendable {
     private var totalLeaf = Leaf()
 
     /// The maximum wait for a free connection if the limits do not allow a new one; no limit by default, because the
-    /// calls that use the connections have their own timeouts.
+    /// calls that hold the connections have their own timeouts.
     public var poolWait: Duration? {
         get { poolWaitLeaf.duration(or: nil) }
         set { poolWaitLeaf = Leaf(newValue) }
@@ -72,9 +72,8 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The maximum time between two reads of an opened body (``OpenResponse``), and before the first; 60 s by default.
     ///
-    /// It limits the program, not the peer, because an unread response holds a connection. Other bodies need no such
-    /// limit, because they end with their call. After the timeout, reading throws an error, and the connection is
-    /// closed.
+    /// It limits the program, not the peer, because an unread response holds a connection; other bodies end with their
+    /// call. After the timeout the connection is closed, and reading throws an error.
     public var unread: Duration? {
         get { unreadLeaf.duration(or: .seconds(60)) }
         set { unreadLeaf = Leaf(newValue) }

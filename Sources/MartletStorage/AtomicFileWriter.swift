@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// A file that gets its name only when it is complete. Bytes are written to a temporary file next to the target, which
-/// is synced and renamed at the end. Until then, and after any failure, the target does not change. The calls block:
-/// they belong on a worker, one at a time.
+/// The writer of a file that gets its name only when it is complete. The bytes are written to a temporary file next to
+/// the target, which is synced and renamed at the end. Until then, and after a failure, the target does not change. The
+/// calls block: make them on a worker, one at a time.
 package final class AtomicFileWriter: Sendable {
     /// The action for a file that already has the name.
     package enum Collision: Sendable {
@@ -21,7 +21,7 @@ package final class AtomicFileWriter: Sendable {
     private let files = LinuxFileSystem()
 
     /// Creates the temporary file for a target.
-    /// - Parameter mode: the permission bits, reduced by the umask of the process; 0600 for secrets.
+    /// - Parameter mode: The permission bits, reduced by the umask of the process; 0600 for secrets.
     package init(path: String, collision: Collision, mode: UInt32 = 0o666) throws(StorageError) {
         if collision == .fail, (try? files.status(at: path)) != nil {
             throw StorageError(operation: "create", path: path, code: EEXIST)
@@ -61,7 +61,7 @@ package final class AtomicFileWriter: Sendable {
         }
     }
 
-    /// Syncs the file, renames it to its name, and syncs the directory.
+    /// Syncs the file, gives it its name, and syncs the directory.
     package func publish(collision: Collision) throws(StorageError) {
         _ = try files.result("fdatasync", path) { fdatasync(file.descriptor) }
         do throws(StorageError) {
@@ -70,7 +70,7 @@ package final class AtomicFileWriter: Sendable {
             case .replace: try files.rename(file.path, to: path)
             }
         } catch  where error.operation == "unlink" {
-            // The file has its final name, and still has the temporary one.
+            // The file has its final name, and only the temporary name could not be removed.
         } catch { throw StorageError(operation: error.operation, path: path, code: error.code) }
         file.close()
         // Some file systems cannot sync a directory; the file is complete nevertheless.
@@ -84,8 +84,7 @@ package final class AtomicFileWriter: Sendable {
         file.close()
     }
 
-    /// Leaves the temporary file in place, for callers that want its bytes although it could not be renamed.
-    /// - Returns: Its path.
+    /// Keeps the temporary file, whose bytes the caller needs although it could not be renamed, and returns its path.
     package func keep() -> String {
         file.close()
         return file.path
@@ -101,14 +100,13 @@ package struct FileAccess: Hashable, Sendable {
     /// The mode bits that let others write the file.
     private let writers: mode_t
     private let owner: uid_t
-    /// Whether the file belongs to the effective user of this process. Each access queries the kernel.
+    /// Whether the file belongs to the effective user of this process.
     package var isOwnedByThisUser: Bool { owner == geteuid() }
 
-    /// Whether the file belongs to this user, and only users whom the umask allows to write new files may write it.
+    /// Whether this user owns the file, and others may write it only if the umask also lets them write new files.
     package var isWritableOnlyByThisUser: Bool { isOwnedByThisUser && (writers == 0 || writers & FileAccess.mask == 0) }
 
-    /// The umask of this process, as the kernel reports it (Linux 4.7): the call `umask` returns the value only when it
-    /// changes it.
+    /// The umask of this process, from the kernel's report (Linux 4.7), because the call `umask` would also change it.
     private static var mask: mode_t {
         guard let bytes = try? FileReader(path: "/proc/self/status").read(at: 0, limit: 4_096) else { return S_IWOTH }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")

@@ -12,9 +12,7 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Creates the error of a failed operation.
     public init(operation: String, path: String, code: Int32) {
-        self.operation = operation
-        self.path = path
-        self.code = code
+        (self.operation, self.path, self.code) = (operation, path, code)
     }
 
     /// Whether there was no space: a full disk, a quota, or a limit on the size of files.

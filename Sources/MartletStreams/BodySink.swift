@@ -1,11 +1,10 @@
 public import MartletCore
 
-/// A destination of a body in ``ResponseBody/tee(to:onFailure:)``. Its functions are called one after the other, by one
-/// task at a time. While ``write(_:)`` runs, no more of the body is read. No call follows ``finish()`` or
-/// ``abandon()``.
+/// A destination of a body in ``ResponseBody/tee(to:onFailure:)``. Its functions are called one at a time. While
+/// ``write(_:)`` runs, no more of the body is read. No call follows ``abandon()`` or a successful ``finish()``.
 public protocol BodySink: Sendable {
-    /// Writes the next piece, which is not empty. An error ends this sink: ``abandon()`` follows. When the call is
-    /// cancelled, the task that runs this function is cancelled; the function should then return soon.
+    /// Writes the next piece, which is not empty. An error ends this sink: ``abandon()`` follows. A cancelled call
+    /// cancels the task that runs this function; the function should then return soon.
     func write(_ piece: [UInt8]) async throws
 
     /// Completes the sink; called when the body is complete.
@@ -98,9 +97,8 @@ public actor DigestSink: BodySink {
     }
 }
 
-/// A sink that writes the body to a file. When the file is complete, it is synced and renamed to its final name. Until
-/// then, and after any failure, an existing file of that name is unchanged. A separate thread writes the file while the
-/// next bytes are received, at most 1 MiB ahead.
+/// A sink that writes the body to a file. The complete file is synced and renamed to its final name; before that, and
+/// after a failure, an existing file is unchanged. A separate thread writes, at most 1 MiB after the received bytes.
 public actor FileSink: BodySink {
     /// The path of the file.
     public nonisolated let path: FilePath
@@ -116,8 +114,7 @@ public actor FileSink: BodySink {
     ///   - overwrites: Whether an existing file of that name may be replaced; `false` by default.
     public init(_ path: some FilePathConvertible, overwrites: Bool = false) {
         let path = path.filePath
-        self.path = path
-        self.overwrites = overwrites
+        (self.path, self.overwrites) = (path, overwrites)
         opening = FileDownload(path: path, overwrites: overwrites, call: nil)
     }
 

@@ -44,7 +44,7 @@ struct BodyTee {
         }
     }
 
-    /// Notifies all sinks that have not ended that the body will not be complete.
+    /// Notifies all unfinished sinks that the body is incomplete.
     mutating func abandon() async { for index in live { await abandon(index) } }
 
     private func applyFailurePolicy() throws {
@@ -94,7 +94,7 @@ extension ResponseBody {
     /// Sends the rest of the body to several sinks concurrently, piece by piece.
     ///
     /// The slowest sink sets the pace: the next piece is read when all have written the last one, and the TCP window
-    /// stops the sender until then. Only one piece, of at most 256 KiB, is stored for all of them.
+    /// stops the sender until then. Only one piece of at most 256 KiB is stored.
     ///
     /// ```swift
     /// let digest = DigestSink(.sha256)

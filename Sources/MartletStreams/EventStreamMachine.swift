@@ -41,11 +41,8 @@ package struct EventStreamMachine: Sendable {
     package init(_ options: EventStreamOptions) {
         let bounds = options.reconnectionTimeBounds
         self.bounds = bounds.lowerBound.bounded...bounds.upperBound.bounded
-        backoffLimit = options.backoffLimit.bounded
-        failureLimit = options.failureLimit
-        reconnects = options.reconnects
-        reconnectionTime = options.reconnectionTime.bounded
-        lastEventID = options.lastEventID
+        (backoffLimit, reconnectionTime) = (options.backoffLimit.bounded, options.reconnectionTime.bounded)
+        (failureLimit, reconnects, lastEventID) = (options.failureLimit, options.reconnects, options.lastEventID)
     }
 
     /// The value of `Last-Event-ID`; `nil` without an identifier, and for an identifier that cannot be sent in a field.
@@ -82,8 +79,7 @@ package struct EventStreamMachine: Sendable {
     /// Handles a failure to connect, or a broken stream.
     /// - Parameters:
     ///   - isTransient: Whether a retry could succeed.
-    ///   - jitter: A random number from 0 to 1, so that clients which lost the server at the same time do not return at
-    ///     the same time.
+    ///   - jitter: A random number from 0 to 1, so that clients which lost the server together reconnect one by one.
     package mutating func failed(isTransient: Bool, jitter: Double) -> Step {
         guard isTransient, reconnects else { return .fail }
         failureCount += 1
@@ -115,7 +111,7 @@ struct EventStreamReader: Sendable {
                 do { step = try await connect(&machine, events) ? machine.ended() : .finish } catch let error
                     as HTTPError
                 {
-                    // The stream ends as if the session had been invalidated while it was connected.
+                    // An invalidation between two connections has the same effect as one during a connection.
                     if isReconnection, error.code == .sessionInvalidated { throw CancellationError() }
                     step = machine.failed(isTransient: EventStreamReader.isTransient(error), jitter: .random(in: 0...1))
                     if step == .fail { throw error }
@@ -163,8 +159,7 @@ struct EventStreamReader: Sendable {
         }
     }
 
-    /// Whether a reconnection could succeed. Timeouts and system errors are included, because each connection has its
-    /// own total timeout and descriptors.
+    /// Whether a reconnection, which has its own timeouts and descriptors, could succeed.
     static func isTransient(_ error: HTTPError) -> Bool {
         error.isTransient || error.code == .timedOut || error.code == .systemFailed
     }

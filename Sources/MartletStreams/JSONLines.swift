@@ -17,10 +17,9 @@ extension ResponseBody {
             fileprivate let decoder: PartDecoder
             fileprivate var number: UInt64 = 0
 
-            /// Returns the next value; `nil` at the end. Cancelling the task throws `CancellationError` and closes the
-            /// connection immediately.
+            /// Returns the next value; `nil` at the end. Cancelling the task closes the connection immediately.
             /// - Throws: An ``HTTPError``: that of the body, `.limitExceeded` for a line above the limit, or
-            ///   `.decodingFailed` for a line that cannot be decoded, after which the next line can be read.
+            ///   `.decodingFailed` for an invalid line, after which the next can be read; `CancellationError`.
             public mutating func next() async throws -> Value? {
                 while let line = try await lines.nextBytes() {
                     number += 1
@@ -40,10 +39,8 @@ extension ResponseBody {
         public func makeAsyncIterator() -> Iterator { Iterator(lines: lines.makeAsyncIterator(), decoder: decoder) }
     }
 
-    /// Returns the values of a body of JSON lines, decoded by the decoder of the host or session
-    /// (``SessionConfiguration/decoder``).
-    /// - Parameter limit: The maximum size of a line; 16 MiB by default. A longer line throws an ``HTTPError`` with the
-    ///   code `.limitExceeded` and closes the connection.
+    /// Returns the values of JSON lines, decoded by the host's decoder or ``SessionConfiguration/decoder``.
+    /// - Parameter limit: The maximum size of a line; 16 MiB by default. A longer line closes the connection.
     public func jsonLines<Value>(of type: Value.Type, upTo limit: ByteCount = .mebibytes(16)) -> JSONLines<Value> {
         JSONLines(lines: lines(upTo: limit), decoder: PartDecoder(self))
     }

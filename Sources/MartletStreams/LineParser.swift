@@ -83,8 +83,7 @@ package struct LineParser: PieceParser {
         return try take(upTo: hasReturn ? end - 1 : end, next: end + 1)
     }
 
-    /// Returns the bytes after the last ending, once the stream has ended and ``next()`` has returned all lines; `nil`
-    /// without such bytes.
+    /// Returns the bytes after the last ending, once ``next()`` has returned all lines; `nil` without such bytes.
     package mutating func rest() throws(TooLong) -> [UInt8]? {
         if let failure { throw failure }
         guard start < bytes.count else { return nil }
@@ -160,10 +159,9 @@ extension ResponseBody {
             fileprivate var pass: ParsedBody<LineParser>
             fileprivate let lines: Lines
 
-            /// Returns the next line; `nil` at the end. Cancelling the task throws `CancellationError` and closes the
-            /// connection immediately.
+            /// Returns the next line; `nil` at the end. Cancelling the task closes the connection immediately.
             /// - Throws: An ``HTTPError``: that of the body, `.limitExceeded` for a line above the limit, or
-            ///   `.decodingFailed` for another charset, with a ``ResponseDecodingError`` in ``HTTPError/underlying``.
+            ///   `.decodingFailed` for another charset, with a ``ResponseDecodingError``; `CancellationError`.
             public mutating func next() async throws -> String? {
                 let encoding = try encoding()
                 return try await nextBytes().map { text($0, encoding) }
@@ -205,8 +203,7 @@ extension ResponseBody {
     public var lines: Lines { lines(upTo: .mebibytes(16)) }
 
     /// Returns the lines of the body.
-    /// - Parameter limit: The maximum size of a line. A longer line throws an ``HTTPError`` with the code
-    ///   `.limitExceeded` and closes the connection.
+    /// - Parameter limit: The maximum size of a line. A longer line closes the connection.
     public func lines(upTo limit: ByteCount) -> Lines {
         Lines(
             pass: ParsedBody(self, LineParser(ending: .lineFeed, limit: limit.bytes)),

@@ -19,9 +19,9 @@ public struct LineStream: AsyncSequence, Sendable {
         fileprivate var isOver = false
 
         /// Returns the next line; `nil` after the last one.
-        /// - Throws: An ``HTTPError``: `.unacceptableStatus` for a status that is not 2xx, `.limitExceeded` for a line
-        ///   that is too long, `.decodingFailed` for a charset other than those of ``ResponseBody/Lines``;
-        ///   `CancellationError`. An error ends the sequence.
+        /// - Throws: An ``HTTPError`` of the call: also `.unacceptableStatus` for a status that is not 2xx,
+        ///   `.limitExceeded` for a line that is too long, and `.decodingFailed` for a charset other than those of
+        ///   ``ResponseBody/Lines``; `CancellationError`. An error ends the sequence.
         public mutating func next() async throws -> String? {
             if let line = ready.popFirst() { return line }
             if isOver { return nil }
@@ -44,13 +44,11 @@ public struct LineStream: AsyncSequence, Sendable {
 }
 
 extension HTTPSession {
-    /// Returns the lines of a response, as they are received. The call is made, and an invalid URL is reported, when
-    /// the first line is requested.
+    /// Returns the lines of a response, as they are received. The call is made when the first line is requested.
     ///
-    /// A line ends with LF or CR LF, and is decoded as in ``ResponseBody/Lines``. The status must be 2xx unless the
-    /// options or the session have a validator.
+    /// Lines are as in ``ResponseBody/Lines``. The status must be 2xx unless the options or session have a validator.
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
+    ///   - target: The URL, or a request with a method and header fields. For a URL: GET, or POST with a body.
     ///   - timeout: The maximum duration of the whole call, including the caller's processing of the lines.
     ///   - limit: The maximum size of a line; 16 MiB by default.
     public nonisolated func lines(

@@ -2,12 +2,11 @@ public import MartletCore
 
 /// An event of a stream of server-sent events (WHATWG HTML §9.2).
 public struct ServerSentEvent: Hashable, Sendable {
-    /// The value of the `event` field, which is the type of the event; `message` if the stream does not name one.
+    /// The type of the event, from its `event` field; `message` without this field.
     public var event: String
     /// The values of the `data` fields, joined by line feeds.
     public var data: String
-    /// The value of the last `id` field, of this event or an earlier one; empty if none was set. A new connection sends
-    /// it in `Last-Event-ID`.
+    /// The last `id` field of this event or an earlier one, or empty. A new connection sends it in `Last-Event-ID`.
     public var id: String
     /// The decoder of the data; it is ignored in comparisons.
     private var source = Source()
@@ -21,9 +20,7 @@ public struct ServerSentEvent: Hashable, Sendable {
 
     /// Creates an event, for tests and for programs that make their own.
     public init(event: String = "message", data: String, id: String = "") {
-        self.event = event
-        self.data = data
-        self.id = id
+        (self.event, self.data, self.id) = (event, data, id)
     }
 
     init(_ event: String, data: [UInt8], id: String, decoder: PartDecoder?) {
@@ -42,7 +39,8 @@ extension ResponseBody {
     /// The server-sent events of a body as they arrive (WHATWG HTML §9.2), as an `AsyncSequence` that reads on demand.
     ///
     /// An event that the end of the body cuts off is not returned. Neither the status nor the content type is checked,
-    /// and the sequence does not reconnect: ``HTTPSession/events(from:query:body:headers:options:)`` does both.
+    /// and the sequence does not reconnect, unlike
+    /// ``HTTPSession/events(from:query:body:headers:lastEventID:options:)``.
     public struct ServerSentEvents: AsyncSequence, Sendable {
         /// An event of the body.
         public typealias Element = ServerSentEvent
@@ -53,9 +51,8 @@ extension ResponseBody {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var pass: ParsedBody<ServerSentEventParser>
 
-            /// Returns the next event; `nil` at the end. Cancelling the task throws `CancellationError` and closes the
-            /// connection immediately.
-            /// - Throws: An ``HTTPError``: that of the body, or `.limitExceeded` for an event above the limit.
+            /// Returns the next event; `nil` at the end. Cancelling the task closes the connection immediately.
+            /// - Throws: An ``HTTPError``: that of the body, or `.limitExceeded`; `CancellationError`.
             public mutating func next() async throws -> ServerSentEvent? { try await pass.next() }
 
             /// Returns the next event; `nil` at the end.
@@ -72,8 +69,7 @@ extension ResponseBody {
     public var serverSentEvents: ServerSentEvents { serverSentEvents(upTo: .mebibytes(16)) }
 
     /// Returns the server-sent events of the body.
-    /// - Parameter limit: The maximum size of an event's data, and of each line. A larger event throws an ``HTTPError``
-    ///   with the code `.limitExceeded` and closes the connection.
+    /// - Parameter limit: The maximum size of an event's data, and of each line. A larger event closes the connection.
     public func serverSentEvents(upTo limit: ByteCount) -> ServerSentEvents {
         ServerSentEvents(pass: ParsedBody(self, ServerSentEventParser(limit: limit.bytes, decoder: PartDecoder(self))))
     }

@@ -27,8 +27,7 @@ package struct ServerSentEventParser: PieceParser {
     ///   - limit: The maximum number of bytes of the data of an event, and of each line.
     ///   - decoder: The decoder for the data of the events.
     package init(lastEventID: String = "", limit: Int, decoder: PartDecoder? = nil) {
-        self.decoder = decoder
-        self.lastEventID = lastEventID
+        (self.decoder, self.lastEventID) = (decoder, lastEventID)
         pendingID = lastEventID
         self.limit = max(0, limit)
         lines = LineParser(ending: .any, limit: limit)

@@ -60,22 +60,21 @@ public enum FormEncoding {
     }
 }
 
-/// Percent-encoding as in the WHATWG URL Standard: the rules for which bytes of each component are written as `%XX`.
+/// Percent-encoding as in the WHATWG URL Standard: the bytes of each component that are written as `%XX`.
 package enum PercentEncoding {
     /// A set of ASCII bytes to encode, one bit each. Bytes of 0x80 and above are always encoded.
     package struct EncodeSet {
         private let low: UInt64
         private let high: UInt64
 
-        /// Creates a set of control characters, DEL and the given characters.
+        /// Creates a set of characters in addition to another set; without it, to the control characters and DEL.
         package init(_ characters: String, and other: EncodeSet? = nil) {
             var low = other?.low ?? 0xFFFF_FFFF
             var high = other?.high ?? (1 << 63)
             for byte in characters.utf8 {
                 if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte & 63) }
             }
-            self.low = low
-            self.high = high
+            (self.low, self.high) = (low, high)
         }
 
         /// Whether the byte must be encoded.
@@ -91,6 +90,8 @@ package enum PercentEncoding {
     static let querySet = EncodeSet(" \"#<>'")
     /// The path percent-encode set.
     static let pathSet = EncodeSet("?^`{}", and: EncodeSet(" \"#<>"))
+    /// The bytes that a segment of a path must not contain to stay one: all except letters, digits and `-._~`.
+    static let segmentSet = EncodeSet("!$%&'()*+,/:;=@[\\]|", and: pathSet)
     /// The userinfo percent-encode set.
     static let userInfoSet = EncodeSet("/:;=@[\\]|", and: pathSet)
 
@@ -172,8 +173,5 @@ public struct QueryItem: Hashable, Sendable {
     public var value: String?
 
     /// Creates an item with a name and a value.
-    public init(name: String, value: String?) {
-        self.name = name
-        self.value = value
-    }
+    public init(name: String, value: String?) { (self.name, self.value) = (name, value) }
 }

@@ -3,19 +3,18 @@ import Synchronization
 /// An absolute `http` or `https` URL, parsed once and strictly, so that every layer sees the same host.
 ///
 /// Results follow the WHATWG URL Standard: hosts are lower-cased and IDNA-encoded, and IPv4 addresses in any spelling
-/// become dotted quads. Dot segments and the default port are removed, and the path is never empty. Some input
-/// causes only a warning in the standard, but attackers use it. It is an error here: control characters, tabs, line
-/// breaks and backslashes anywhere, spaces at either end, anything but exactly `//` after the scheme, user info that
-/// hides control characters, IPv6 zones.
+/// become dotted quads. Dot segments and the default port are removed, and the path is never empty. Some input that
+/// causes only a warning in the standard is an error here, because attackers use it: control characters, tabs, line
+/// breaks and backslashes anywhere, spaces at either end, anything but exactly `//` after the scheme, encoded control
+/// characters in user info, IPv6 zones.
 ///
 /// Path, query and fragment stay percent-encoded. Valid encodings are preserved as written (`%2f` stays `%2f`).
-/// Characters that a component does not allow are not an error: they are encoded as UTF-8, `ä` as `%C3%A4` and a blank
-/// as `%20`, and a `%` without two hex digits becomes `%25`. In the host, `ä` becomes part of an A-label (`xn--…`), and
-/// a blank is an error.
+/// Characters that a component does not allow are encoded in UTF-8: `ä` becomes `%C3%A4`, a blank `%20`, and a `%`
+/// without two hex digits `%25`. In the host, `ä` becomes part of an A-label (`xn--…`), and a blank is an error.
 ///
 /// Two URLs are equal if their components are. Parsing takes time linear in the input.
 public struct HTTPURL: Hashable, Sendable {
-    /// The maximum length in bytes, of the input in UTF-8 and of the serialized URL: 65,536 (64 KiB).
+    /// The maximum length of the input in UTF-8 and of the serialized URL: 65,536 bytes (64 KiB).
     ///
     /// It prevents a long `Location` from making every later copy and log line expensive.
     public static let lengthLimit = 65_536
@@ -33,7 +32,7 @@ public struct HTTPURL: Hashable, Sendable {
     public var path: String { components.parts.path }
     /// The query, percent-encoded, without `?`; `nil` if it is missing, which differs from an empty one.
     public var query: String? { components.parts.query }
-    /// The fragment, percent-encoded, without `#`. It is never sent.
+    /// The fragment, percent-encoded, without `#`; `nil` if it is missing. It is never sent.
     public var fragment: String? { components.parts.fragment }
     /// The kind of ``host``.
     package var hostKind: HostKind { components.parts.hostKind }
@@ -52,10 +51,7 @@ public struct HTTPURL: Hashable, Sendable {
         package let user: String
         package let password: String?
 
-        package init(user: String, password: String?) {
-            self.user = user
-            self.password = password
-        }
+        package init(user: String, password: String?) { (self.user, self.password) = (user, password) }
     }
 
     /// The components of a URL.
@@ -114,8 +110,7 @@ public struct HTTPURL: Hashable, Sendable {
     /// preserved unless the reference has a host. The fragment is always that of the reference.
     ///
     /// - Parameter reference: The reference, at most ``lengthLimit`` bytes.
-    /// - Throws: ``ParseError`` with positions in `reference`; ``ParseError/Code/unsupportedScheme`` if its scheme is
-    ///   neither http nor https.
+    /// - Throws: ``ParseError`` with the position of the error in `reference`.
     public func resolving(_ reference: String) throws(ParseError) -> HTTPURL {
         do throws(RawURLParseError) {
             var parser = try URLParser(reference, pathAsIs: false)
@@ -146,43 +141,57 @@ public struct HTTPURL: Hashable, Sendable {
     /// The same URL without user name and password.
     public var withoutUserInfo: HTTPURL { userInfo == nil ? self : with { $0.userInfo = nil } }
 
-    /// The same URL without fragment, as the key of a page in a crawler or an index.
+    /// The same URL without fragment, for example as the key of a page in an index.
     public var withoutFragment: HTTPURL { fragment == nil ? self : with { $0.fragment = nil } }
 
-    /// Returns the same URL, with the fragment of another URL if this URL has none, as for redirects (RFC 9110
-    /// §10.2.2).
+    /// Returns this URL, with the fragment of another URL if it has none, as in redirects (RFC 9110 §10.2.2).
     package func inheritingFragment(of other: HTTPURL) -> HTTPURL {
         guard fragment == nil, let inherited = other.fragment else { return self }
         return with { $0.fragment = inherited }
     }
 
+    /// Returns the same URL with segments added to the end of its path, each percent-encoded so that it stays one.
+    package func appending(segments: [String]) throws(ParseError) -> HTTPURL {
+        var path = Array(self.path.utf8)
+        for (index, segment) in segments.enumerated() {
+            guard !["", ".", ".."].contains(segment) else {
+                throw ParseError(
+                    code: .invalidSegment, offset: 0,
+                    message: "segment \(index + 1) of the path is “\(segment)”, which would name another resource")
+            }
+            if path.last != UInt8(ascii: "/") { path.append(UInt8(ascii: "/")) }
+            PercentEncoding.append(segment, escaping: PercentEncoding.segmentSet, to: &path)
+        }
+        return try with { $0.path = String(decoding: path, as: UTF8.self) }.checkedLength(after: self)
+    }
+
     /// Returns the same URL with items added to the end of its query.
     ///
     /// Names and values are encoded as in a form (``FormEncoding``), but with `%20` for a space, which all servers
-    /// decode in the same way. An item without a value is written as its name. Without items the URL is returned
-    /// unchanged.
+    /// decode in the same way. An item without a value is written as its name.
     ///
-    /// - Throws: ``ParseError/Code/tooLong`` above ``lengthLimit``; the position is the start of the added part.
+    /// - Throws: ``ParseError/Code/tooLong`` above ``lengthLimit``; the offset is the start of the added part.
     public func appending(queryItems: [QueryItem]) throws(ParseError) -> HTTPURL {
         try appending(encodedQuery: FormEncoding.encoded(queryItems, space: .percentEncoded))
     }
 
-    /// Returns the same URL with text added to the end of its query, joined by `&`.
+    /// Returns this URL with text added to the end of its query, joined by `&`.
     ///
-    /// - Parameter query: Percent-encoded text; characters that are not allowed in a query are encoded. An empty text
-    ///   does not change the URL.
+    /// - Parameter query: Percent-encoded text; characters that are not allowed in a query are encoded.
     /// - Throws: The errors of ``appending(queryItems:)``.
     package func appending(encodedQuery query: String) throws(ParseError) -> HTTPURL {
         guard !query.isEmpty else { return self }
         let added = PercentEncoding.encoded(ArraySlice(query.utf8), set: PercentEncoding.querySet)
         let joined = self.query.map { $0.isEmpty ? added : "\($0)&\(added)" } ?? added
-        let result = with { $0.query = joined }
-        guard result.serializedLength <= HTTPURL.lengthLimit else {
-            throw ParseError(
-                code: .tooLong, offset: absoluteForm.count,
-                message: "the URL would be longer than \(HTTPURL.lengthLimit) bytes with its added query")
-        }
-        return result
+        return try with { $0.query = joined }.checkedLength(after: self)
+    }
+
+    /// Returns the URL, which was made by adding to another, if it is not too long.
+    private func checkedLength(after base: HTTPURL) throws(ParseError) -> HTTPURL {
+        guard serializedLength > HTTPURL.lengthLimit else { return self }
+        throw ParseError(
+            code: .tooLong, offset: base.absoluteForm.count,
+            message: "the URL would be longer than \(HTTPURL.lengthLimit) bytes with its added part")
     }
 
     /// Whether all components of two URLs are equal.
@@ -197,36 +206,26 @@ public struct HTTPURL: Hashable, Sendable {
 
     /// The port to connect to, 1–65535: the explicit one, else the scheme's default.
     public var port: Int { explicitPort ?? scheme.defaultPort }
-
     /// Whether the host is an IPv4 or IPv6 address rather than a name.
     public var isIPLiteral: Bool { hostKind != .name }
-
     /// Whether the host is an IPv6 address.
     public var isIPv6Literal: Bool { hostKind == .ipv6 }
-
     /// The user name, percent-decoded; `nil` without user info. Empty if only a password was given.
     public var user: String? { userInfo.map { PercentEncoding.decoded($0.user) } }
-
     /// The password, percent-decoded; `nil` without a password. Keep it out of logs.
     public var password: String? { userInfo?.password.map { PercentEncoding.decoded($0) } }
-
     /// The scheme, host and port of the URL.
     public var origin: Origin { Origin(scheme: scheme, host: host, port: port) }
-
     /// The path and query, as in a request line to the origin (RFC 9112 §3.2.1).
     public var requestTarget: String { components.requestTarget }
-
     /// The URL without user info and fragment, as in a request line to a proxy (RFC 9112 §3.2.2).
     public var absoluteForm: String { components.absoluteForm }
-
     /// The value of the `Host` field (RFC 9110 §7.2): IPv6 in brackets, the port only if it is not the default.
     public var hostFieldValue: String { components.hostFieldValue }
-
     /// The whole URL, including password and fragment. Keep it out of logs; use ``redacted`` there.
     public var absoluteString: String { serialized { $0 } }
 
-    /// The whole URL with secrets replaced by `***`: the password, and the values of query items whose names are those
-    /// of credentials (``secretQueryNames``).
+    /// The whole URL with `***` instead of the password and of the values for the names in ``secretQueryNames``.
     public var redacted: String { hidingSecrets.serialized { _ in "***" } }
 
     /// Names of query items that commonly contain secrets, in lower case, such as `access_token` and `x-amz-signature`.
@@ -255,8 +254,8 @@ public struct HTTPURL: Hashable, Sendable {
         return masked == query ? self : with { $0.query = masked }
     }
 
-    /// Returns a query or a form with `***` instead of the values of some items. Their names are preserved.
-    /// - Parameter isSecret: Whether the items of a name, in lower case, have secret values.
+    /// Returns a query or a form with `***` instead of the secret values.
+    /// - Parameter isSecret: Whether the items with a name, given in lower case, have secret values.
     package static func masked(_ query: String, where isSecret: (String) -> Bool) -> String {
         let pairs = query.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
         return pairs.map { pair -> String in
@@ -267,7 +266,7 @@ public struct HTTPURL: Hashable, Sendable {
         }.joined(separator: "&")
     }
 
-    /// The maximum number of bytes of ``absoluteString``.
+    /// An upper bound of the number of bytes of ``absoluteString``.
     var serializedLength: Int {
         let fixed = scheme.rawValue.utf8.count + host.utf8.count + path.utf8.count + "://@[]:65535?#:".utf8.count
         let credentials = userInfo.map { $0.user.utf8.count + ($0.password?.utf8.count ?? 0) } ?? 0
@@ -292,7 +291,6 @@ extension HTTPURL {
 
         /// The default port of the scheme: 80 or 443.
         public var defaultPort: Int { self == .http ? 80 : 443 }
-
         /// The scheme in lower case, without the colon.
         public var description: String { rawValue }
     }
@@ -311,9 +309,7 @@ extension HTTPURL {
 
         /// Creates an origin from its parts.
         package init(scheme: Scheme, host: String, port: Int) {
-            self.scheme = scheme
-            self.host = host
-            self.port = port
+            (self.scheme, self.host, self.port) = (scheme, host, port)
         }
 
         /// The origin as `https://host:port`, always with the port, and with an IPv6 address in brackets.
@@ -342,7 +338,7 @@ extension HTTPURL {
             case missingAuthority
             /// The string contains a tab, line break or other control character, a backslash, or a space at either end.
             case forbiddenCharacter
-            /// The user info is not UTF-8 or contains control characters after decoding.
+            /// The user info, once decoded, is not UTF-8 or contains control characters.
             case invalidUserInfo
             /// No host follows `//` or `@`.
             case emptyHost
@@ -358,8 +354,10 @@ extension HTTPURL {
             case invalidIPv6Address
             /// An IPv6 address has a zone (`%eth0`), which is valid only on one machine.
             case zoneNotSupported
-            /// The port is not plain digits or not in 1–65535.
+            /// The port has other characters than digits, or is not in 1–65535.
             case invalidPort
+            /// A segment to append is empty, `.` or `..`.
+            case invalidSegment
         }
 
         /// The kind of error.
@@ -367,20 +365,20 @@ extension HTTPURL {
         /// The position in the input, counted in Swift `Character`s from 0; the length of the input if something is
         /// missing at the end.
         public let offset: Int
-        /// The error and its remedy: a sentence without a full stop and without the position.
+        /// The error and its remedy, without the position.
         public let message: String
 
         package init(code: Code, offset: Int, message: String) {
-            self.code = code
-            self.offset = offset
-            self.message = message
+            (self.code, self.offset, self.message) = (code, offset, message)
         }
 
-        /// The message and the position, such as `port 65536 is out of range 1–65535 at character 15`. An empty string
-        /// and a missing or unsupported scheme need no position.
+        /// The message and the position, such as `port 65536 is out of range 1–65535 at character 15`. An empty string,
+        /// a missing or unsupported scheme and a segment need no position.
         public var description: String {
-            let isAtStart = code == .empty || code == .missingScheme || code == .unsupportedScheme
-            return isAtStart ? message : "\(message) at character \(offset)"
+            switch code {
+            case .empty, .missingScheme, .unsupportedScheme, .invalidSegment: message
+            default: "\(message) at character \(offset)"
+            }
         }
     }
 }
@@ -388,11 +386,10 @@ extension HTTPURL {
 extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The URL as in ``redacted``: without its secrets.
     public var description: String { redacted }
-
     /// The URL as in ``redacted``: without its secrets.
     public var debugDescription: String { redacted }
 
-    /// The mirror, with only ``redacted``, so that `dump` does not print secrets.
+    /// A mirror with only ``redacted``, so that `dump` does not print secrets.
     public var customMirror: Mirror { Mirror(self, children: ["redacted": redacted]) }
 }
 

@@ -4,8 +4,8 @@ package struct URLHost {
     package let text: String
     /// The kind of host.
     package let kind: HTTPURL.HostKind
-    /// The maximum length of a host as written, in bytes. A name of 253 characters, each percent-encoded from four
-    /// bytes of UTF-8, has 3,036 bytes; parsing a longer host would only take time.
+    /// The maximum length of a host as written, in bytes. The longest valid name has 3,036: 253 characters, each
+    /// percent-encoded from four bytes of UTF-8.
     private static let rawLengthLimit = 4096
 
     /// Parses the text of an IPv6 address between brackets.
@@ -42,8 +42,7 @@ package struct URLHost {
         (text, kind) = (name, .name)
     }
 
-    /// Returns the lower-cased name if it is ASCII without `%` and `xn--` labels, so that no decoding or mapping is
-    /// needed.
+    /// Returns the name in lower case if it needs no decoding or mapping: if it is ASCII without `%` and `xn--` labels.
     private static func plainName(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> String? {
         guard !bytes.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }) else { return nil }
         for index in bytes.indices where isForbidden(bytes[index]) { throw forbidden(bytes[index], at: index) }
@@ -86,9 +85,8 @@ package struct URLHost {
         return placed
     }
 
-    /// Checks the lengths (RFC 1035 §2.3.4), without the trailing dot of the root, and that no label is empty.
-    ///
-    /// Names that were decoded or mapped differ from the input: their errors point at the whole host.
+    /// Checks the lengths (RFC 1035 §2.3.4), without the trailing dot of the root, and that no label is empty. For a
+    /// name that is not as written, because it was decoded or mapped, the position of an error is that of the host.
     private static func checkLengths(_ name: String, at position: Int, isAsWritten: Bool) throws(RawURLParseError) {
         var labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
@@ -159,11 +157,11 @@ package struct URLAuthority {
             guard let digit = decimalValue(digits[index]) else {
                 throw RawURLParseError(.invalidPort, at: index, "a port consists of digits only")
             }
-            // Above the range the exact value does not matter; it only must not overflow.
+            // Limited, so that it cannot overflow.
             value = min(value * 10 + digit, 1_000_000)
         }
         guard (1...65_535).contains(value) else {
-            // Longer numbers are not quoted: a text that looks like a port may be a password.
+            // Longer numbers are not quoted, because a text in the position of a port may be a password.
             let shown = value < 100_000 ? "port \(value)" : "the port"
             throw RawURLParseError(.invalidPort, at: digits.startIndex, "\(shown) is out of range 1–65535")
         }
@@ -196,9 +194,8 @@ private func decimalValue(_ byte: UInt8) -> Int? { PercentEncoding.hexValue(byte
 
 /// A parser of IPv4 addresses (WHATWG URL Standard, IPv4 parser).
 ///
-/// They consist of up to four numbers in decimal, octal (`0…`) or hexadecimal (`0x…`); the last number fills the
-/// remaining bytes. A host that ends in a number is an address or an error, so that no resolver interprets it
-/// differently.
+/// An address consists of up to four numbers in decimal, octal (`0…`) or hexadecimal (`0x…`); the last one fills the
+/// remaining bytes. A host that ends in a number is an address or an error, so that all resolvers agree on it.
 private enum IPv4Parser {
     /// Returns the dotted quad of a host; `nil` if the host does not end in a number.
     static func address(of host: String, at position: Int) throws(RawURLParseError) -> String? {
@@ -252,8 +249,7 @@ private struct IPv6Parser {
     private var colon: UInt8 { UInt8(ascii: ":") }
 
     /// Returns the form of RFC 5952: lower case, no leading zeros, the longest run of two or more zero pieces as `::`
-    /// (the first of equally long ones). Embedded IPv4 addresses are written in hexadecimal, as in the WHATWG URL
-    /// Standard.
+    /// (the first of equally long ones). Embedded IPv4 addresses are hexadecimal, as in the WHATWG URL Standard.
     static func text(of pieces: [UInt16]) -> String {
         var longest = 0..<0
         var start = 0

@@ -6,7 +6,7 @@ struct URLParser {
     private let pathAsIs: Bool
     private var position = 0
 
-    /// Stores the input, and rejects characters that are not allowed anywhere in it.
+    /// Stores the input, and rejects a too long one, and characters that are not allowed anywhere.
     init(_ input: String, pathAsIs: Bool) throws(RawURLParseError) {
         guard input.utf8.count <= HTTPURL.lengthLimit else {
             throw RawURLParseError(
@@ -134,13 +134,11 @@ package struct RawURLParseError: Error {
     let code: HTTPURL.ParseError.Code
     /// The position in bytes of the UTF-8 input.
     let byteOffset: Int
-    /// The sentence for ``HTTPURL/ParseError/message``.
+    /// The text for ``HTTPURL/ParseError/message``.
     let message: String
 
     package init(_ code: HTTPURL.ParseError.Code, at byteOffset: Int, _ message: String) {
-        self.code = code
-        self.byteOffset = byteOffset
-        self.message = message
+        (self.code, self.byteOffset, self.message) = (code, byteOffset, message)
     }
 
     /// Returns the public error, with its position counted in characters of `input`.

@@ -1,5 +1,5 @@
-/// Decodes a chunked body (RFC 9112 §7.1). Lines must end with CRLF, and sizes must be plain digits, because leniency
-/// in these places has allowed request smuggling. Extensions and trailers have a limit per message.
+/// A decoder of a chunked body (RFC 9112 §7.1). Lines must end with CRLF, and sizes must be digits only, because
+/// leniency in these places has allowed request smuggling. Extensions and trailers have a limit per message.
 package struct ChunkedDecoder: Sendable {
     package enum Event: Equatable, Sendable {
         /// The input ends before the next event, or the body has ended.
@@ -12,7 +12,7 @@ package struct ChunkedDecoder: Sendable {
 
     /// An event and the number of bytes used up to it, payload included.
     package struct Step: Equatable, Sendable {
-        /// The number of used bytes; the caller passes the rest again, followed by new bytes.
+        /// The number of used bytes. The caller passes the rest again, followed by new bytes.
         package let consumed: Int
         package let event: Event
     }
@@ -51,12 +51,9 @@ package struct ChunkedDecoder: Sendable {
 
     /// Creates a decoder at the start of a chunked body.
     /// - Parameter offset: The offset of the body in the message, for the offsets of errors.
-    package init(limits: WireLimits = .default, offset: Int = 0) {
-        self.limits = limits
-        self.offset = offset
-    }
+    package init(limits: WireLimits = .default, offset: Int = 0) { (self.limits, self.offset) = (limits, offset) }
 
-    /// The number of next bytes that are certainly payload; 0 if the next byte is framing.
+    /// The number of the next bytes that are certainly payload; 0 if the next byte is framing.
     package var directPayloadByteCount: UInt64 { state == .payload ? remaining : 0 }
 
     /// Records payload that was received without passing through ``decode(_:)``, at most ``directPayloadByteCount``.
@@ -178,9 +175,9 @@ package struct ChunkedDecoder: Sendable {
     }
 }
 
-/// Encodes a chunked body (RFC 9112 §7.1). ``chunk(_:)`` makes a whole chunk, so that a receiver gets its end
-/// immediately. If the payload is written separately, the footer of a chunk is sent with the header of the next. A
-/// chunk then costs two writes instead of three: header, payload, header, payload, …, last chunk.
+/// An encoder of a chunked body (RFC 9112 §7.1). ``chunk(_:)`` encodes a whole chunk, so that a receiver gets its end
+/// immediately. With ``header(byteCount:)`` the payload is written separately, and the footer of a chunk together with
+/// the next header, so that a chunk costs two writes instead of three.
 package struct ChunkEncoder: Sendable {
     private enum State { case betweenChunks, inChunk, finished }
 
@@ -188,9 +185,9 @@ package struct ChunkEncoder: Sendable {
 
     package init() {}
 
-    /// Encodes the bytes before the next payload: the footer of an open chunk, and the header of a new one.
-    /// - Parameter byteCount: The size of the payload. The result is empty for 0 or less, because an empty chunk would
-    ///   end the body, and after the last chunk.
+    /// Encodes the bytes before the next payload: the footer of an open chunk, and the header of a new one. Returns no
+    /// bytes after the last chunk, and for an empty payload, because an empty chunk would end the body.
+    /// - Parameter byteCount: The size of the payload.
     package mutating func header(byteCount: Int) -> [UInt8] {
         guard byteCount > 0, state != .finished else { return [] }
         var bytes: [UInt8] = []
@@ -203,8 +200,7 @@ package struct ChunkEncoder: Sendable {
         return bytes
     }
 
-    /// Encodes a whole chunk: header, payload and footer.
-    /// - Parameter payload: The payload. If it is empty, and after the last chunk, the result is empty.
+    /// Encodes a whole chunk: header, payload and footer; no bytes for an empty payload, and after the last chunk.
     /// - Returns: The bytes to send, and the range of the payload in them.
     package mutating func chunk(_ payload: [UInt8]) -> (bytes: [UInt8], payload: Range<Int>) {
         var bytes = header(byteCount: payload.count)

@@ -1,6 +1,6 @@
 /// The client's side of a connection: one exchange after the other, from the first byte of a request to the decision
 /// whether the connection may carry another (RFC 9112 §9). It handles bytes and events only; its owner has the socket
-/// and the clock. After an error, every later call throws the same error: bytes after a fault are never interpreted.
+/// and the clock. After an error every later call throws the same error, so that no later bytes are interpreted.
 package struct ClientMachine: ~Copyable, Sendable {
     /// The result of parsing received bytes.
     package typealias Event = MessageReceiver<ResponseHead, ResponseHead>.Event
@@ -17,12 +17,10 @@ package struct ClientMachine: ~Copyable, Sendable {
     private var requestVersion = WireVersion.http11
     private var ignoresLength = false
     private var informationalCount = 0
-    /// Whether the connection can still persist. Either side, the framing or the end of the stream sets it to `false`;
-    /// nothing sets it to `true` again.
+    /// Whether the connection can still persist. Once `false`, it stays `false` for all later exchanges.
     private var persists = true
 
-    /// Whether a byte of the current response has arrived. Until then, an idempotent request on a reused connection is
-    /// retried.
+    /// Whether a byte of the current response has arrived. Until then, an idempotent request can be retried.
     package private(set) var hasReceivedAnyByte = false
 
     /// The `Keep-Alive` hint in the latest final response head.
@@ -116,8 +114,7 @@ package struct ClientMachine: ~Copyable, Sendable {
     package var remainingLength: UInt64? { if case .length(let remaining) = receiver.phase { remaining } else { nil } }
 
     /// Records payload that was received without passing through ``receive(_:)``.
-    /// - Parameter count: The number of bytes, at most ``directPayloadByteCount``. More is a programming error, after
-    ///   which all calls throw.
+    /// - Parameter count: The number of bytes, at most ``directPayloadByteCount``: after more, all calls throw.
     /// - Returns: ``MessageReceiver/Event/end(trailers:)`` if that completed a body of known length.
     package mutating func receivedDirectly(_ count: Int) -> Event? { receiver.receivedDirectly(count) }
 
@@ -134,21 +131,21 @@ package struct ClientMachine: ~Copyable, Sendable {
         return try receiver.receiveEndOfStream(isClean: isClean)
     }
 
-    /// Records the number of bytes that were left unread after ``MessageReceiver/Event/end(trailers:)``. Such bytes are
-    /// unsolicited and must never be parsed as the next response, so the connection is then not reusable.
+    /// Records the number of unread bytes after ``MessageReceiver/Event/end(trailers:)``. Such bytes are unsolicited
+    /// and must never be parsed as the next response, so the connection is then not reusable.
     package mutating func finish(leftoverByteCount: Int) { if leftoverByteCount > 0 { persists = false } }
 
     /// Whether the end of the response was reported.
     package var isResponseFinished: Bool { receiver.phase == .finished }
 
-    /// Whether the connection may carry another exchange: response and request complete, nothing left unread, and
-    /// neither side nor the framing demands a close (RFC 9112 §9.3).
+    /// Whether the connection may carry another exchange: response and request are complete, no byte is unread, and
+    /// neither side nor the framing requires a close (RFC 9112 §9.3).
     package var isReusable: Bool { isResponseFinished && request == .finished && persists }
 }
 
-/// The receiving half that ``ClientMachine`` and ``ServerMachine`` share. It holds the position in the current message,
-/// and parses the bytes after the head. The machines parse the heads, which differ for requests and responses, and pass
-/// each head to the receiver. After an error the receiver throws the same error again.
+/// The receiving part that ``ClientMachine`` and ``ServerMachine`` share. It stores the position in the current
+/// message, and parses the bytes after the head. The machines parse the heads, which differ for requests and responses,
+/// and pass each head to the receiver. After an error every call throws the same error.
 package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & Sendable>: Sendable {
     /// The result of parsing received bytes. Each call returns one event. Callers repeat the call until
     /// ``needMoreBytes`` or ``end(trailers:)``, even if no byte is left.
@@ -167,7 +164,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
 
     /// An event and the number of bytes used up to it, payload included.
     package struct Received: Equatable, Sendable {
-        /// The number of unread bytes to drop before the next call.
+        /// The number of unread bytes to remove before the next call.
         package let consumed: Int
         package let event: Event
     }
@@ -176,9 +173,9 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
     enum Phase: Equatable, Sendable {
         /// No exchange was started yet.
         case idle
-        /// A head is expected; the machine's parser holds its progress.
+        /// A head is expected, and the machine's parser stores its progress.
         case head
-        /// A body of known length, with the number of bytes left. Ends with the last of them.
+        /// A body of known length, with the number of bytes left.
         case length(UInt64)
         /// A chunked body; `chunks` has the position.
         case chunked
@@ -186,7 +183,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         case untilClose
         /// The end was reported; the next message may start.
         case finished
-        /// A fault was thrown. Final: every later call throws it again.
+        /// An error was thrown, and every later call throws it again. Final.
         case failed(WireError)
     }
 
@@ -199,8 +196,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
     private var bodyByteCount: UInt64 = 0
 
     init(limits: WireLimits, phase: Phase) {
-        self.limits = limits
-        self.phase = phase
+        (self.limits, self.phase) = (limits, phase)
         chunks = ChunkedDecoder(limits: limits)
     }
 
@@ -294,7 +290,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         return Received(consumed: 0, event: .needMoreBytes)
     }
 
-    /// The number of next bytes that are certainly payload; see ``ClientMachine/directPayloadByteCount``.
+    /// The number of the next bytes that are certainly payload; see ``ClientMachine/directPayloadByteCount``.
     var directPayloadByteCount: UInt64 {
         switch phase {
         case .length(let remaining): remaining

@@ -1,12 +1,12 @@
-/// Writes the head of a request.
+/// The writer of the head of a request.
 package typealias RequestEncoder = HeadEncoder
 
-/// Writes the head of a response, for the test origin.
+/// The writer of the head of a response, for the test origin.
 package typealias ResponseEncoder = HeadEncoder
 
-/// Writes the head of a request or a response, and rejects input that could split the message (RFC 9112 §3, §4, §5,
-/// §11.2). The buffer is reused for each head. After an error, ``bytes`` is empty until the next head starts: no part
-/// of a rejected message can reach a socket.
+/// The writer of the head of a request or a response. It rejects input that could split the message (RFC 9112 §3, §4,
+/// §5, §11.2). The buffer is reused for each head. After an error, ``bytes`` is empty until the next head starts, so
+/// that no part of a rejected message can reach a socket.
 package struct HeadEncoder: Sendable {
     /// The kind of the open head.
     private enum State: Sendable {
@@ -58,7 +58,7 @@ package struct HeadEncoder: Sendable {
         appendLineEnd()
     }
 
-    /// Starts field lines without a start line, in an emptied buffer: trailers, or input of ``lines(_:)``.
+    /// Starts field lines without a start line in an emptied buffer, for trailers or for ``lines(_:)``.
     package mutating func beginLines() { open(.lines) }
 
     // MARK: Fields
@@ -72,7 +72,7 @@ package struct HeadEncoder: Sendable {
     ///   a second Content-Length or Transfer-Encoding, or both; `repeatedField` for a second Host or Cookie.
     package mutating func field(name: String, value: String) throws(WireError) { try field(name, value.utf8.span) }
 
-    /// Adds a field whose value is bytes, such as Latin-1; rejects the same input as ``field(name:value:)``.
+    /// Adds a field whose value is bytes, such as Latin-1; otherwise like ``field(name:value:)``.
     package mutating func field(name: String, rawValue: [UInt8]) throws(WireError) { try field(name, rawValue.span) }
 
     private mutating func field(_ name: String, _ value: Span<UInt8>) throws(WireError) {
@@ -89,7 +89,7 @@ package struct HeadEncoder: Sendable {
         appendLineEnd()
     }
 
-    /// Rejects a second framing field, Host or Cookie: a peer and a proxy might use different ones.
+    /// Rejects a second framing field, Host or Cookie, because a proxy and a server might use different ones.
     private mutating func noteSingular(_ name: String) throws(WireError) {
         switch name.utf8.count {
         case 4 where matches(name, "host"):

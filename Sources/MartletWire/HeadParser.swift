@@ -1,6 +1,6 @@
-/// Parses the head of a response, however the input is split (RFC 9112 §4, §5). The parser stores its progress, so no
-/// byte is searched twice if a head arrives byte by byte. An error is reported as soon as its line is complete. A first
-/// line that cannot be a status line is reported at its first wrong byte.
+/// A parser of the head of a response, however the input is split (RFC 9112 §4, §5). It stores its progress, so that no
+/// byte is searched twice if a head arrives byte by byte. An error is reported when its line is complete, but a first
+/// line that cannot be a status line at its first wrong byte.
 package struct HeadParser: Sendable {
     private var section: FieldSectionParser
     private var version = WireVersion.http11
@@ -24,7 +24,7 @@ package struct HeadParser: Sendable {
     package var consumedByteCount: Int { section.lineStart }
 
     /// Continues to parse a head.
-    /// - Parameter unread: All bytes from the head's first one on. Between calls, bytes may only be appended.
+    /// - Parameter unread: All bytes from the first byte of the head. Between calls, bytes may only be appended.
     /// - Returns: The head, or `nil` if more bytes are needed.
     /// - Throws: An error in the head, or an exceeded limit, even while the head is incomplete.
     package mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> ResponseHead? {
@@ -99,7 +99,7 @@ package struct HeadParser: Sendable {
     }
 }
 
-/// Parses the head of a request, however the input is split, like ``HeadParser`` for responses.
+/// A parser of the head of a request, however the input is split, like ``HeadParser`` for responses.
 struct RequestHeadParser: Sendable {
     private var section: FieldSectionParser
     /// The head, once its request line was read.
@@ -169,7 +169,7 @@ private enum StartLine {
         return bytes[start + 7] == UInt8(ascii: "0") ? .http10 : .http11
     }
 
-    /// The first index at which bytes differ from `HTTP/`; `nil` if the available bytes match.
+    /// The first index at which bytes differ from `HTTP/`; `nil` if the available bytes are equal.
     @inline(__always) static func firstDifference(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         // The five characters in one word, the first one in the lowest bits, so that no string is accessed.
         var expected: UInt64 = 0x2F_50_54_54_48
@@ -191,7 +191,7 @@ private enum StartLine {
     }
 }
 
-/// Parses the lines and fields of a head or trailer section, without searching a byte twice for a line's end.
+/// A parser of the lines and fields of a head or trailer section. It searches no byte twice for the end of a line.
 struct FieldSectionParser: Sendable {
     /// The limits of a section, and the leniency of its parser.
     struct Rules: Sendable {
@@ -297,7 +297,7 @@ struct FieldSectionParser: Sendable {
         return start..<end
     }
 
-    /// Adds a line that does not start with a name and a colon: a folded line, or a fault to report.
+    /// Adds a line that does not start with a name and a colon: a folded line, or an error.
     private mutating func addOddLine(_ section: Span<UInt8>, line: Range<Int>, nameEnd: Int) throws(WireError) {
         if ByteClass.isBlank(section[line.lowerBound]) { return try addFold(section, line: line) }
         if nameEnd == line.upperBound { throw makeError(.missingColon, at: nameEnd) }
@@ -311,12 +311,12 @@ struct FieldSectionParser: Sendable {
         }
         var index = nameEnd
         while index < line.upperBound, section[index] != UInt8(ascii: ":") { index += 1 }
-        // A control byte is reported even if the colon is missing too, because it is the more serious fault.
+        // A control byte is reported even if the colon is missing too, because it is the more serious error.
         let isText = ByteClass.isFieldValue(byte)
         throw makeError(index == line.upperBound && isText ? .missingColon : .malformedFieldName(byte), at: nameEnd)
     }
 
-    /// Joins a folded line to the value before it, with one space between them (RFC 9112 §5.2).
+    /// Appends a folded line to the value before it, after one space (RFC 9112 §5.2).
     private mutating func addFold(_ section: Span<UInt8>, line: Range<Int>) throws(WireError) {
         guard !rules.isStrict else { throw makeError(.obsoleteFold, at: line.lowerBound) }
         guard let last = entries.indices.last else { throw makeError(.misplacedFold, at: line.lowerBound) }

@@ -1,16 +1,13 @@
 /// The reason why bytes are not a valid message, or why a message cannot be written.
 package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     package let code: WireErrorCode
-    /// The position of the fault. For a remote fault: the byte offset in the message, counted from the first byte of
-    /// its head. For a local fault: the byte index in the offending string.
+    /// The position of the error: in a received message, the offset from the first byte of its head; in a message of
+    /// this side, the byte index in the invalid string.
     package let offset: Int
 
-    package init(_ code: WireErrorCode, at offset: Int) {
-        self.code = code
-        self.offset = offset
-    }
+    package init(_ code: WireErrorCode, at offset: Int) { (self.code, self.offset) = (code, offset) }
 
-    /// Whether the fault is in a message that this side was about to send.
+    /// Whether the error is in a message of this side, of which nothing was sent.
     package var isLocalError: Bool {
         switch code {
         case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost, .invalidStatus,
@@ -20,7 +17,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the fault is only that the stream ended too early.
+    /// Whether the error is only that the stream ended too early.
     package var isEndOfStream: Bool {
         switch code {
         case .emptyResponse, .truncated: true
@@ -28,7 +25,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The fault and its position, as a readable sentence.
+    /// The error and its position, as text.
     package var description: String {
         switch code {
         case .emptyResponse, .truncated: code.reason
@@ -38,7 +35,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The cause of a ``WireError``. Every cause has its own case: there is no case for other causes.
+/// The cause of a ``WireError``.
 package enum WireErrorCode: Equatable, Sendable {
     // MARK: The stream ended
 
@@ -120,7 +117,7 @@ package enum WireErrorCode: Equatable, Sendable {
     /// A 101 response although no upgrade was requested (RFC 9110 §15.2.2).
     case unexpectedUpgrade
     case unsolicitedBytes
-    /// The machine was driven in an illegal order: a mistake in this program.
+    /// Calls to a machine in an illegal order: an error in this program.
     case illegalEvent
 
     // MARK: Messages of this side
@@ -145,7 +142,7 @@ package enum WireErrorCode: Equatable, Sendable {
     /// A field before the start line, or after an error.
     case encodingOutOfOrder
 
-    /// The fault without its position: the start of a readable sentence.
+    /// The error without its position, as the start of ``WireError/description``.
     fileprivate var reason: String {
         switch self {
         case .emptyResponse: "the peer closed the connection without a byte of a response"
@@ -186,7 +183,7 @@ package enum WireErrorCode: Equatable, Sendable {
         case .invalidChunkFooter: "chunk data that is not followed by CRLF"
         case .unexpectedUpgrade: "a 101 response although no upgrade was requested"
         case .unsolicitedBytes: "bytes although no response is due"
-        case .illegalEvent: "the exchange was driven out of order"
+        case .illegalEvent: "the exchange was used in an illegal order"
         case .invalidMethod: "the method is not a token"
         case .invalidTarget: "the request target is empty or has a byte that is not visible ASCII"
         case .invalidFieldName: "the field name is not a token"
@@ -213,7 +210,7 @@ package enum Truncation: Equatable, Sendable, CustomStringConvertible {
     /// The connection, and with it the body, did not end with an orderly close. Contains the number of received bytes.
     case untilClose(received: UInt64)
 
-    /// The missing part and the number of bytes before it, as a readable sentence.
+    /// The missing part and the number of bytes before it, as text.
     package var description: String {
         switch self {
         case .head(let received): "the stream ended inside the head, after \(received) bytes of it"

@@ -1,16 +1,15 @@
 /// The limits of received messages, and the leniency of the parser.
 ///
-/// Every limit is enforced while the message is still incomplete, so a peer that never finishes a line or a head is
-/// rejected at the limit. Values below zero count as zero.
+/// Every limit applies even to an incomplete message, so a peer that never completes a line or a head is rejected at
+/// the limit. Values below zero count as zero.
 public struct WireLimits: Sendable, Hashable, Codable {
     /// The maximum size of a message head in bytes, start line and final empty line included. The default is 256 KiB
     /// (curl allows 300 KiB). It prevents an endless head from filling memory.
     public var headByteLimit = 256 * 1024
-    /// The maximum size of one line of a head or trailer section in bytes, its end included. The default is 64 KiB. It
-    /// stops an endless line.
+    /// The maximum size of a line of a head or trailer section in bytes, its end included. The default is 64 KiB.
     public var lineByteLimit = 64 * 1024
     /// The maximum number of lines of a head or trailer section, the start line and the final empty line included. The
-    /// default is 1,000. It stops a flood of tiny fields whose bookkeeping costs more than their bytes.
+    /// default is 1,000. It stops a flood of tiny fields, each of which costs more memory than its bytes.
     ///
     /// Larger values count as 65,000, because the types that hold fields trap at 65,535.
     public var lineCountLimit = 1000
@@ -19,8 +18,8 @@ public struct WireLimits: Sendable, Hashable, Codable {
     /// The maximum number of informational (1xx) responses before the final one. The default is 10 (Go allows 5). It
     /// stops a peer that never sends the final response.
     public var informationalResponseLimit = 10
-    /// The maximum size of all chunk extensions of a message in bytes. The default is 16 KiB. It stops payloads of one
-    /// byte that each carry a large extension.
+    /// The maximum size of all chunk extensions of a message in bytes. The default is 16 KiB. It stops chunks of one
+    /// byte with large extensions.
     public var chunkExtensionByteLimit = 16 * 1024
     /// The maximum size of the trailer section of a chunked message in bytes, the final empty line included. The
     /// default is 16 KiB. It stops trailers that never end.
@@ -33,7 +32,7 @@ public struct WireLimits: Sendable, Hashable, Codable {
     /// It never applies to chunk-size lines, chunk footers and trailers, where it has allowed request smuggling
     /// (CVE-2025-22871), nor with ``isStrict``.
     public var toleratesBareLineFeed = true
-    /// Whether faults that RFC 9112 lets a recipient repair are errors. The default is `false`.
+    /// Whether deviations that RFC 9112 allows a recipient to repair are errors. The default is `false`.
     ///
     /// If `true`, Transfer-Encoding together with Content-Length, obsolete line folding, a bare LF, empty lines before
     /// the start line and blanks after a chunk size are errors.

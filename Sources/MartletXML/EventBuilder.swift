@@ -1,4 +1,4 @@
-/// The callbacks of expat to events: names, text, document types and their limits.
+/// Converts the callbacks of expat to events, and checks the limits.
 struct EventBuilder {
     private static let textPieceByteCount = 64 * 1024
 
@@ -19,7 +19,7 @@ struct EventBuilder {
     /// The declarations of the element that starts next.
     private var namespaces: [XMLNamespace] = []
     private var doctype: Doctype = .none
-    /// All names of the document by their bytes: Swift's strings are equal if they look the same, and XML's are not.
+    /// All names of the document by their bytes. Swift strings with other bytes can be equal; XML names cannot.
     private var names: [[UInt8]: XMLName] = [:]
     private var vocabularyByteCount = 0
 
@@ -33,12 +33,11 @@ struct EventBuilder {
         lastEnd = start
     }
 
-    /// Whether no element is open.
     var isOutsideRoot: Bool { openNames.isEmpty }
 
     var openName: XMLName? { openNames.last }
 
-    /// The next event and the position where it begins; nil if no event is complete.
+    /// The next event and the position where it begins; `nil` if no event is complete.
     mutating func next() -> (event: XMLEvent, position: XMLPosition)? {
         guard fetchedCount < events.count else { return nil }
         let event = events[fetchedCount]
@@ -72,7 +71,6 @@ struct EventBuilder {
         names[written] = name
     }
 
-    /// A value of an attribute.
     func value(_ text: String) throws(XMLError) -> String {
         try check("a value has", text.utf8.count, limits.valueByteCount, "bytes")
         return text
@@ -82,7 +80,7 @@ struct EventBuilder {
         namespaces.append(XMLNamespace(try value(name), prefix: prefix))
         guard let prefix else { return }
         try check("a name has", "xmlns:".utf8.count + prefix.utf8.count, limits.nameByteCount, "bytes")
-        // Expat stores the prefix for the rest of the document, used or not. The colon keeps it apart from names.
+        // Expat stores each prefix for the rest of the document. The colon distinguishes it from names.
         let written = Array("\(prefix):".utf8)
         if names[written] == nil { try remember(written, as: XMLName(prefix)) }
     }
@@ -138,7 +136,7 @@ struct EventBuilder {
     // MARK: - The document type
 
     mutating func start(_ doctype: XMLDoctype) throws(XMLError) {
-        guard doctypePolicy != .reject else { throw makeError(.doctypeRejected, "a document type is not accepted") }
+        guard doctypePolicy != .reject else { throw makeError(.doctypeRejected, "document types are not accepted") }
         guard case .none = self.doctype else {
             throw makeError(.malformedMarkup, "a document has only one document type")
         }
@@ -153,7 +151,7 @@ struct EventBuilder {
         append(.doctype(doctype), end: end)
     }
 
-    /// Adds an event. Comments and instructions within a document type are skipped.
+    /// Adds an event, except for comments and instructions within a document type.
     private mutating func append(_ event: XMLEvent, end: Int? = nil) {
         if case .open = doctype { return }
         if !text.isEmpty {

@@ -1,31 +1,26 @@
 import CExpat
 
-/// A document in expat.
+/// Parses a document with expat. It owns expat's parser and frees it.
 ///
-/// It owns expat's parser and frees it. The parser calls back only within ``read(_:)`` and ``finish()``. A callback
-/// that finds an error stops the parser.
+/// The parser calls back only within ``read(_:)`` and ``finish()``. A callback that finds an error stops the parser.
 ///
 /// A document can take up to three parsers, one after the other. If it declares another encoding than the one that the
-/// parser was created with, it is read again from its beginning. After a document type, the rest is read as if there
-/// were none: nothing that it declares, or might declare in an external subset, can then hide an undeclared entity or
-/// change a value.
+/// parser was created with, it is read again from its beginning. After a document type, a new parser reads the rest. So
+/// nothing that the document type or its external subset declares can hide an undeclared entity or change a value.
 ///
-/// `@unchecked Sendable`: only one ``XMLEventParser`` refers to it, which cannot be copied and which one task uses at a
+/// `@unchecked Sendable`: only one ``XMLEventParser`` refers to it, which cannot be copied and is used by one task at a
 /// time.
 @safe final class ExpatParser: @unchecked Sendable {
     /// The result of reading a slice.
-    package enum Outcome {
-        /// All of it was read.
+    enum Outcome {
         case complete
         /// A new parser was created. Reading continues at the byte offset.
         case restarted(at: Int)
-        /// A callback found an error.
         case failed(XMLError)
-        /// Expat found an error.
         case malformed(XML_Error)
     }
 
-    /// The request of a callback that stopped the parser.
+    /// The reason for which a callback stopped the parser.
     fileprivate enum Interruption {
         case failure(XMLError)
         case encoding(XMLEncoding)
@@ -55,7 +50,7 @@ import CExpat
 
     deinit { unsafe XML_ParserFree(parser) }
 
-    /// The next event and the position where it begins; nil if no event is complete.
+    /// The next event and the position where it begins; `nil` if no event is complete.
     func nextEvent() -> (event: XMLEvent, position: XMLPosition)? { builder.next() }
 
     /// The position of the token that is read, or of the error.
@@ -121,7 +116,7 @@ import CExpat
         // If memory is exhausted there is no parser, and each call of expat reports an error.
         guard let parser = unsafe parser else { return }
         unsafe martlet_expat_disable_reparse_deferral(parser)
-        // No entity can be declared. These limits are a second barrier: expat counts one byte for the four of `&lt;`.
+        // A second barrier, since no entity can be declared. Expat counts `&lt;` as one byte.
         _ = unsafe XML_SetBillionLaughsAttackProtectionMaximumAmplification(parser, 2)
         _ = unsafe XML_SetBillionLaughsAttackProtectionActivationThreshold(parser, 64 << 10)
         _ = unsafe XML_SetParamEntityParsing(parser, XML_PARAM_ENTITY_PARSING_NEVER)
@@ -223,18 +218,16 @@ import CExpat
     }
 }
 
-/// The text at a pointer from expat; nil without one.
 private func string(_ pointer: UnsafePointer<XML_Char>?) -> String? {
     unsafe pointer.map { unsafe String(cString: $0) }
 }
 
-/// The bytes of the text at a pointer from expat.
 private func bytes(_ pointer: UnsafePointer<XML_Char>) -> [UInt8] {
     let buffer = unsafe UnsafeBufferPointer(start: pointer, count: strlen(pointer))
     return unsafe Array(UnsafeRawBufferPointer(buffer))
 }
 
-/// Runs the body of a callback, unless an earlier one stopped the parser: a few calls can follow.
+/// Runs the body of a callback, unless an earlier one stopped the parser. Expat may call back even then.
 private func call(_ data: UnsafeMutableRawPointer?, _ body: (ExpatParser) throws -> Void) {
     guard let data = unsafe data else { return }
     let parser = unsafe Unmanaged<ExpatParser>.fromOpaque(data).takeUnretainedValue()

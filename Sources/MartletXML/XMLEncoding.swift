@@ -14,7 +14,6 @@ public enum XMLEncoding: String, Hashable, Sendable {
     /// The number of bytes of a code unit.
     var unitByteCount: Int { space.count }
 
-    /// The bytes of a space.
     var space: [UInt8] {
         switch self {
         case .utf16BigEndian: [0, 0x20]
@@ -73,7 +72,6 @@ public enum XMLEncoding: String, Hashable, Sendable {
     /// The encoding of a document before its declaration is read.
     struct Detection {
         let encoding: XMLEncoding
-        /// Whether there is a byte order mark.
         let hasMark: Bool
         /// Whether the declaration of the document counts: the charset of the transport replaces it.
         let usesDeclaration: Bool

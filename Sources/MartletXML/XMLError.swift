@@ -57,25 +57,25 @@ public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The position, the message and the code.
     public var description: String { "\(position): \(message) (\(code.rawValue))" }
 
-    /// Creates the error for an error of expat.
+    /// Converts an error of expat.
     ///
-    /// Expat has one code for most malformed markup, and the byte offset of the character that it could not accept. The
-    /// surrounding characters determine the kind of the error.
+    /// Expat reports most malformed markup by one code and the byte offset of the unaccepted character. The surrounding
+    /// characters determine the kind of the error.
     /// - Parameters:
-    ///   - bytes: The bytes that may be needed, the unfinished token among them.
+    ///   - bytes: The bytes around the error, including the unfinished token.
     ///   - offset: The offset of the first of them.
     ///   - isAtEnd: Whether expat found the error at the end of the document.
     init(_ code: XML_Error, in expat: ExpatParser, _ bytes: ArraySlice<UInt8>, from offset: Int, isAtEnd: Bool) {
         let text = unsafe XML_ErrorString(code).map { unsafe String(cString: $0) } ?? "error \(code.rawValue)"
         self.init(.malformedMarkup, at: expat.position, text)
-        let scene = Scene(encoding: expat.encoding, bytes: bytes, offset: offset)
-        if expat.builder.isOutsideRoot, let junk = scene.junk(after: expat.builder.lastEnd) {
-            // Expat notices it sooner or later, as the bytes arrive.
+        let context = ErrorContext(encoding: expat.encoding, bytes: bytes, offset: offset)
+        if expat.builder.isOutsideRoot, let junk = context.junk(after: expat.builder.lastEnd) {
+            // It depends on the arrival of the bytes when expat reports this.
             self.code = junk.isMalformed ? .invalidByteSequence : .contentOutsideRoot
             message =
                 "\(junk.isMalformed ? "malformed \(expat.encoding.rawValue)" : "text") outside of the root element"
             position = expat.builder.lastStart
-            position.advance(over: scene.scalars(from: position.byteOffset, to: junk.offset))
+            position.advance(over: context.scalars(from: position.byteOffset, to: junk.offset))
             position.byteOffset = junk.offset
             return
         }
@@ -85,13 +85,13 @@ public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
         case _ where isAtEnd:
             self.code = .unexpectedEnd
             message = expat.builder.openName.map { "the document ends within \($0)" } ?? "the document is not complete"
-        case XML_ERROR_INVALID_TOKEN: (self.code, message) = scene.reason(at: position.byteOffset)
+        case XML_ERROR_INVALID_TOKEN: (self.code, message) = context.reason(at: position.byteOffset)
         case XML_ERROR_TAG_MISMATCH:
             self.code = .mismatchedTag
             if let name = expat.builder.openName { message = "</\(name)> expected" }
         case XML_ERROR_UNDEFINED_ENTITY:
             self.code = .undeclaredEntity
-            guard let name = scene.entityName(at: position.byteOffset) else { break }
+            guard let name = context.entityName(at: position.byteOffset) else { break }
             message = "the entity \(name) is not declared"
             guard name.utf8.count > expat.builder.limits.nameByteCount else { break }
             self.code = .limitExceeded
@@ -147,14 +147,12 @@ public struct XMLPosition: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The characters around an error.
-private struct Scene {
+private struct ErrorContext {
     let encoding: XMLEncoding
     let bytes: ArraySlice<UInt8>
     /// The offset of the first of the bytes.
     let offset: Int
 
-    /// The characters between two offsets.
     func scalars(from start: Int, to end: Int = .max) -> [Unicode.Scalar] {
         let count = max(0, min(bytes.count, end - offset))
         return encoding.scalars(bytes.prefix(count).dropFirst(max(0, start - offset)))
@@ -165,8 +163,7 @@ private struct Scene {
         return !bytes.dropFirst(place - offset).starts(with: [0xEF, 0xBF, 0xBD])
     }
 
-    /// The first character that is neither white space nor markup that may be outside of the root element; nil if that
-    /// is markup.
+    /// The first character after white space; `nil` if it begins markup that may be outside of the root element.
     func junk(after end: Int) -> (offset: Int, isMalformed: Bool)? {
         let scalars = scalars(from: end)
         let spaces = scalars.prefix { $0.isSpaceInXML }
@@ -176,14 +173,14 @@ private struct Scene {
         return (place, isMalformed(at: place, first))
     }
 
-    /// The name of the entity in a reference; nil if the position is that of a tag.
+    /// The name of the entity in a reference; `nil` if the position is that of a tag.
     func entityName(at place: Int) -> String? {
         let scalars = scalars(from: place)
         guard scalars.first == "&" else { return nil }
         return String(String.UnicodeScalarView(scalars.dropFirst().prefix { $0 != ";" }))
     }
 
-    /// The kind and the description of the error in front of a character.
+    /// The kind and the description of the error at a character.
     func reason(at place: Int) -> (XMLError.Code, String) {
         guard let scalar = scalars(from: place, to: place + 4).first else {
             return (.malformedMarkup, "malformed markup")

@@ -32,7 +32,7 @@ public struct XMLElementStart: Hashable, Sendable {
         (self.name, self.attributes, self.namespaces) = (name, attributes, namespaces)
     }
 
-    /// The value of the attribute with a local name, in no namespace or in the one given; nil if absent.
+    /// The value of the attribute with a local name, in no namespace or in the one given; `nil` if absent.
     public subscript(_ local: String, namespace namespace: String? = nil) -> String? {
         attributes.first { $0.name == XMLName(local, namespace: namespace) }?.value
     }
@@ -42,9 +42,9 @@ public struct XMLElementStart: Hashable, Sendable {
 public struct XMLDeclaration: Hashable, Sendable {
     /// The version: `1.0`, or another that begins with `1.` and is read as 1.0.
     public var version: String
-    /// The declared encoding; nil if absent.
+    /// The declared encoding; `nil` if absent.
     public var encoding: String?
-    /// Whether the document is declared `standalone`; nil if not specified.
+    /// Whether the document is declared `standalone`; `nil` if not specified.
     public var isStandalone: Bool?
 
     /// Creates a declaration.
@@ -57,9 +57,9 @@ public struct XMLDeclaration: Hashable, Sendable {
 public struct XMLDoctype: Hashable, Sendable {
     /// The declared name of the root element; it is not compared with the root element.
     public var name: String
-    /// The public identifier, with white space normalized; nil if absent.
+    /// The public identifier, with white space normalized; `nil` if absent.
     public var publicID: String?
-    /// The address of the external subset, which is never read; nil if absent.
+    /// The address of the external subset, which is never read; `nil` if absent.
     public var systemID: String?
 
     /// Creates a document type.
@@ -73,11 +73,11 @@ public struct XMLDoctype: Hashable, Sendable {
 /// Two names are equal if their namespaces and local names are equal code point by code point. The prefix is not
 /// compared.
 public struct XMLName: Hashable, Sendable, CustomStringConvertible {
-    /// The prefix in the document; nil if absent.
+    /// The prefix in the document; `nil` if absent.
     public var prefix: String?
     /// The name without its prefix.
     public var local: String
-    /// The name of the namespace, such as `http://www.w3.org/2005/Atom`; nil if the name has no namespace.
+    /// The name of the namespace, such as `http://www.w3.org/2005/Atom`; `nil` if the name has no namespace.
     public var namespace: String?
 
     /// Creates a name.
@@ -109,7 +109,7 @@ public struct XMLName: Hashable, Sendable, CustomStringConvertible {
 
 /// A declaration that binds a prefix to a namespace: `xmlns:prefix="…"` or `xmlns="…"`.
 public struct XMLNamespace: Hashable, Sendable {
-    /// The prefix; nil for the default namespace.
+    /// The prefix; `nil` for the default namespace.
     public var prefix: String?
     /// The name of the namespace; empty if the default namespace is removed.
     public var name: String

@@ -19,7 +19,7 @@ import CExpat
 ///
 /// A parser cannot be copied, since it owns expat's parser. Both are freed together.
 public struct XMLEventParser: ~Copyable, Sendable {
-    /// The size of the slices that expat reads, as long as they complete a token.
+    /// The minimum size of the slices that expat reads. They grow with an incomplete token.
     private static let sliceByteCount = 4096
 
     private let charset: String?
@@ -50,12 +50,10 @@ public struct XMLEventParser: ~Copyable, Sendable {
     ///   - limits: The limits of depth, sizes and counts.
     ///   - doctype: The treatment of a document type; by default it is skipped.
     public init(charset: String? = nil, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) {
-        self.charset = charset
-        self.limits = limits.sound
-        doctypePolicy = doctype
+        (self.charset, self.limits, doctypePolicy) = (charset, limits.sound, doctype)
     }
 
-    /// The encoding of the document; nil until its first four bytes are read.
+    /// The encoding of the document; `nil` until its first four bytes are read.
     public var encoding: XMLEncoding? { expat?.encoding }
 
     /// Adds any number of bytes of the document.
@@ -64,11 +62,11 @@ public struct XMLEventParser: ~Copyable, Sendable {
     /// Marks the end of the document.
     public mutating func finish() { isFinished = true }
 
-    /// The next event; nil if more bytes are needed, and at the end of a finished document.
+    /// The next event; `nil` if more bytes are needed, and at the end of a finished document.
     ///
-    /// An event is returned with the last byte of its markup. Markup that arrives in very many pieces may need up to a
-    /// sixteenth of its length more.
-    /// - Throws: The error of the document, each time: no events follow an error.
+    /// An event is returned once the last byte of its markup has arrived. If markup arrives in very many pieces, up to
+    /// a sixteenth of its length in further bytes may be needed.
+    /// - Throws: The error of the document. Later calls throw it again.
     public mutating func next() throws(XMLError) -> XMLEvent? {
         while true {
             if let (event, position) = expat?.nextEvent() {
@@ -157,7 +155,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
             rejection = code
             return true
         }
-        // Removed in large amounts, so that the rest is not moved repeatedly.
+        // Many bytes are removed at a time, so that the rest is not moved repeatedly.
         let unneeded = expat.neededOffset - inputOffset
         if unneeded > input.count / 2 {
             input.removeFirst(unneeded)

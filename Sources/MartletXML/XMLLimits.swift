@@ -15,11 +15,10 @@ public struct XMLLimits: Hashable, Sendable {
     /// The maximum length of a document in bytes; none by default, since events do not accumulate.
     public var byteCount: Int
     /// The maximum number of elements, attributes, texts, comments and instructions of a tree; 1,000,000 by default.
-    /// Four bytes of `<a/>` take about a hundred bytes in memory, which this bounds.
+    /// It limits the memory: the four bytes of `<a/>` need about a hundred bytes.
     public var nodeCount: Int
-    /// The maximum size of all different names of a document together, in bytes of UTF-8, with 64 more for each name; 8
-    /// MiB by default. The parser stores each name once, so a document of endless new names would otherwise fill the
-    /// memory.
+    /// The maximum size of all different names of a document together, in bytes of UTF-8 plus 64 for each name; 8 MiB
+    /// by default. The parser stores each name once, so endless new names would otherwise fill the memory.
     public var vocabularyByteCount: Int
 
     /// Creates limits. Numbers below 1 count as 1.
@@ -49,8 +48,8 @@ public struct XMLLimits: Hashable, Sendable {
 
 /// The treatment of a document type declaration (XML 1.0 §2.8).
 ///
-/// With either rule, nothing outside of the document is read and no entity can be declared, so a document cannot make
-/// the parser fetch or expand anything.
+/// With either policy, nothing outside of the document is read, and no entity can be declared. So a document cannot
+/// make the parser fetch or expand anything.
 public enum XMLDoctypePolicy: String, Hashable, Sendable {
     /// A document type is an error.
     case reject

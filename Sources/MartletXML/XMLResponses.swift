@@ -1,7 +1,7 @@
 public import MartletCore
 import MartletStreams
 
-/// Decodes a response to an ``XMLTree``; `.xml` where a decoder is expected.
+/// Decodes a response to an ``XMLTree``. Use it as `.xml`.
 public struct XMLResponseDecoder: ResponseDecoder {
     /// The limits of the document.
     public var limits: XMLLimits
@@ -50,10 +50,9 @@ extension HTTPExchange {
 }
 
 extension ResponseBody {
-    /// The events of an XML body as they arrive: an `AsyncSequence`, pulled.
+    /// The events of an XML body as they arrive. The body is read no faster than the events are consumed.
     ///
-    /// Neither status nor content type is checked. A body of any length takes the memory of its largest value
-    /// (limited).
+    /// Neither status nor content type is checked. The memory depends on the largest value, not on the body's length.
     public struct XMLEvents: AsyncSequence, Sendable {
         /// The type of the elements.
         public typealias Element = XMLEvent
@@ -78,10 +77,10 @@ extension ResponseBody {
                 parser = Parser(events.makeParser())
             }
 
-            /// The next event; nil at the end of the document.
+            /// The next event; `nil` at the end of the document.
             ///
             /// If the task is cancelled, it throws `CancellationError` immediately, and the connection is closed.
-            /// - Throws: An ``XMLError``, after which no more of the body is read; an `HTTPError` of the body.
+            /// - Throws: An ``XMLError``, after which the body is not read further; an `HTTPError` of the body.
             public mutating func next() async throws -> XMLEvent? {
                 while true {
                     if let event = try parser.value.next() { return event }
@@ -95,7 +94,7 @@ extension ResponseBody {
                 }
             }
 
-            /// The next event; nil at the end of the document.
+            /// The next event; `nil` at the end of the document.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> XMLEvent? {
                 try await next()
             }

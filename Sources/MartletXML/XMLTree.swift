@@ -7,9 +7,9 @@
 /// }
 /// ```
 public struct XMLTree: Hashable, Sendable {
-    /// The XML declaration; nil if absent.
+    /// The XML declaration; `nil` if absent.
     public var declaration: XMLDeclaration?
-    /// The document type; nil if absent.
+    /// The document type; `nil` if absent.
     public var doctype: XMLDoctype?
     /// The comments and instructions before the root element.
     public var prologue: [Node] = []
@@ -17,11 +17,11 @@ public struct XMLTree: Hashable, Sendable {
     public var root: Element
     /// The comments and instructions after the root element.
     public var epilogue: [Node] = []
-    /// The maximum depth of the elements of a tree, which also limits ``XMLLimits/depth``: functions of a tree are
-    /// recursive.
+    /// The maximum depth of the elements of a tree, since its functions are recursive. It also limits
+    /// ``XMLLimits/depth``.
     public static let depthLimit = 512
 
-    /// Creates a document with a root element and nothing around it but the declaration.
+    /// Creates a document with only a root element and a declaration.
     public init(root: Element, declaration: XMLDeclaration? = XMLDeclaration(encoding: "UTF-8")) {
         (self.root, self.declaration) = (root, declaration)
     }
@@ -55,7 +55,7 @@ public struct XMLTree: Hashable, Sendable {
     public enum Node: Hashable, Sendable {
         /// An element with its content.
         case element(Element)
-        /// Text, CDATA sections included. In a tree that was read, one text never follows another.
+        /// Text, CDATA sections included. In a parsed tree, two texts are never adjacent.
         case text(String)
         /// A comment, without its delimiters.
         case comment(String)
@@ -84,7 +84,7 @@ public struct XMLTree: Hashable, Sendable {
             self.init(XMLName(local), children: text.isEmpty ? [] : [.text(text)])
         }
 
-        /// The value of the attribute with a local name, in no namespace or in the one given; nil if absent.
+        /// The value of the attribute with a local name, in no namespace or in the one given; `nil` if absent.
         public subscript(_ local: String, namespace namespace: String? = nil) -> String? {
             attributes.first { $0.name == XMLName(local, namespace: namespace) }?.value
         }
@@ -104,7 +104,7 @@ public struct XMLTree: Hashable, Sendable {
         /// Finds the first element at a path.
         /// - Parameters:
         ///   - path: Local names, separated by slashes: `channel/item/title`. `*` is any name.
-        ///   - namespace: The namespace of each name; nil, the default, for any or none.
+        ///   - namespace: The namespace of each name; `nil`, the default, for any or none.
         public func first(_ path: String, in namespace: String? = nil) -> Element? {
             var found: Element?
             walk(XMLTree.steps(path)[...], namespace) { element in
@@ -134,7 +134,7 @@ public struct XMLTree: Hashable, Sendable {
             }
         }
 
-        /// Visits the elements at the end of a path until the closure returns false; false if it did.
+        /// Visits the elements at the end of a path until the closure returns `false`; `false` if it did.
         @discardableResult private func walk(
             _ steps: ArraySlice<String>, _ namespace: String?, _ visit: (Element) -> Bool
         ) -> Bool {
@@ -151,7 +151,6 @@ public struct XMLTree: Hashable, Sendable {
     private static func steps(_ path: String) -> [String] { path.split(separator: "/").map(String.init) }
 }
 
-/// Builds a tree from events.
 private struct TreeBuilder {
     private let nodeLimit: Int
     private var nodeCount = 0
@@ -177,7 +176,7 @@ private struct TreeBuilder {
         case .text(let text):
             // A long text is delivered in pieces.
             if let last = open.indices.last, case .text(var whole) = open[last].children.last {
-                // Removed before it grows, so that it is not copied with each piece.
+                // The text is removed before it grows, so that it is not copied for each piece.
                 open[last].children.removeLast()
                 whole += text
                 open[last].children.append(.text(whole))
@@ -194,7 +193,6 @@ private struct TreeBuilder {
         }
     }
 
-    /// The tree of a complete document.
     func tree(at position: XMLPosition) throws(XMLError) -> XMLTree {
         guard hasRoot else { throw XMLError(.unexpectedEnd, at: position, "the document has no element") }
         return tree

@@ -1,4 +1,4 @@
-/// An error in writing a tree: no document can contain it.
+/// An error of ``XMLTree/serialized()``: no document can contain the tree.
 public struct XMLWritingError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of an error.
     public enum Code: String, Hashable, Sendable {
@@ -28,10 +28,10 @@ public struct XMLWritingError: Error, Hashable, Sendable, CustomStringConvertibl
 }
 
 extension XMLTree {
-    /// The document as text, to be sent as UTF-8; read again, it gives the same tree.
+    /// Returns the document as text, to be sent as UTF-8. Parsing the text gives the same tree.
     ///
-    /// A declaration declares UTF-8. Undeclared namespaces of names are declared where they are needed. No white space
-    /// is added within the root element.
+    /// The declaration always names UTF-8. Undeclared namespaces of names are declared where they are needed. No white
+    /// space is added within the root element.
     /// - Throws: An ``XMLWritingError`` if no document can contain the tree; never for a tree that was read.
     public func serialized() throws(XMLWritingError) -> String {
         var writer = XMLWriter()
@@ -40,7 +40,6 @@ extension XMLTree {
     }
 }
 
-/// Writes a tree as text.
 private struct XMLWriter {
     var output = ""
     private var path: [String] = []
@@ -166,7 +165,7 @@ private struct XMLWriter {
                     throw makeError(.duplicateAttribute, "two attributes \(name)")
                 }
                 guard name.prefix != nil || name.namespace == nil, name.qualified != "xmlns" else {
-                    throw makeError(.invalidNamespace, "the attribute \(name) has a namespace but no prefix")
+                    throw makeError(.invalidNamespace, "the attribute \(name) lacks a prefix or is named xmlns")
                 }
                 if name.prefix == nil { continue }
             }
@@ -193,7 +192,7 @@ private struct XMLWriter {
 
     /// Whether the parser reads the text as a name without a colon.
     private mutating func isName(_ text: String) -> Bool {
-        // By bytes: of two strings that look the same, only one may be a valid name.
+        // By bytes: of two equal strings with different bytes, only one may be a valid name.
         let key = Array(text.utf8)
         if let known = names[key] { return known }
         let events = XMLWriter.events(of: "<\(text)/>")

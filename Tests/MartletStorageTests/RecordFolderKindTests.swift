@@ -57,24 +57,24 @@ struct RecordFolderKindTests {
                 rejection: "file “lock”"),
             Contents(
                 "a project", ["index": [1], "lock": Array("1234".utf8), "queue.json": [2]],
-                rejection: "it holds “index”"),
+                rejection: "it contains “index”"),
             Contents(
                 "another program's lock, and an empty record", ["lock": [7], "1.\(kind)": []],
                 rejection: "file “lock”"),
-            Contents("a user's notes", ["notes.txt": [1]], rejection: "it holds “notes.txt”"),
+            Contents("a user's notes", ["notes.txt": [1]], rejection: "it contains “notes.txt”"),
             Contents("a user's file with a record's name", ["1.\(kind)": [1]], rejection: "“1.\(kind)”"),
             Contents(
                 "a user's file that begins with zeros", ["1.\(kind)": [0, 0, 0, 1], "lock": []],
                 rejection: "“1.\(kind)”"),
-            Contents("a user's bodies", ["1.body": [1], "lock": []], rejection: "it holds “1.body”"),
-            Contents("a user's file “corrupt”", ["corrupt": [1]], rejection: "it holds “corrupt”"),
+            Contents("a user's bodies", ["1.body": [1], "lock": []], rejection: "it contains “1.body”"),
+            Contents("a user's file “corrupt”", ["corrupt": [1]], rejection: "it contains “corrupt”"),
             Contents(
                 "notes, records and a foreign lock", ["2.\(kind)": [1], "a": [1], "lock": [7]],
                 rejection: "“2.\(kind)”"),
-            Contents("records of another kind", ["1.\(other)": record], rejection: "it holds “1.\(other)”"),
+            Contents("records of another kind", ["1.\(other)": record], rejection: "it contains “1.\(other)”"),
             Contents(
                 "the mark of another kind", ["lock": earlierLock + FolderKind.records(other).mark],
-                rejection: "it is the folder of"),
+                rejection: "it is the directory of"),
             Contents("a response cache", ["lock": FolderKind.cache.mark], rejection: "a response cache"),
         ]
     }

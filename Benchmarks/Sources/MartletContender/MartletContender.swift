@@ -71,7 +71,7 @@ struct MartletContender: Client {
             try await session.download(url.absoluteForm, to: FilePath(path), options: options)
             return
         }
-        try await session.download(HTTPRequest(method: .get, url: url), to: FilePath(path), overwrites: true)
+        try await session.save(HTTPRequest(method: .get, url: url), to: FilePath(path), overwrites: true)
     }
 
     func upload(from path: String) async throws {

@@ -1,8 +1,7 @@
 #ifndef MARTLET_CLINUX_H
 #define MARTLET_CLINUX_H
 
-
-/* What Linux offers and Swift's Glibc module does not show. Headers only, but for the few macros wrapped below. */
+/* Interfaces of Linux that Swift's Glibc module does not contain, and wrappers for those that Swift cannot import. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -21,7 +20,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* prctl is variadic, which Swift does not import. */
+/* Swift does not import prctl, which is variadic. */
 static inline int martlet_set_thread_name(const char *name) {
     return prctl(PR_SET_NAME, name, 0, 0, 0);
 }
@@ -36,30 +35,30 @@ static inline int martlet_fallocate(int descriptor, int mode, long long offset, 
     return (int)syscall(SYS_fallocate, descriptor, mode, offset, length);
 }
 
-/* Declared only for GNU sources. */
+/* memmem is declared only for GNU sources. */
 extern void *memmem(const void *text, size_t length, const void *part, size_t partLength);
 
-/* glibc has no function for openat2; Linux 5.6 has the call, and 5.12 the flag 0x20, RESOLVE_CACHED: to open what takes no
-   waiting, and fail with EAGAIN else. */
+/* glibc has no wrapper for openat2 (Linux 5.6). Flag 0x20 is RESOLVE_CACHED (Linux 5.12): the call fails with EAGAIN if
+   it would block. */
 static inline int martlet_open_cached(const char *path, unsigned long long flags) {
     struct { unsigned long long flags, mode, resolve; } how = {flags, 0, 0x20};
     return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
-/* preadv2 is declared only for GNU sources. Flag 8 is RWF_NOWAIT. The offset goes in two halves, the upper of which counts
-   where a long has 32 bits. */
+/* preadv2 is declared only for GNU sources. Flag 8 is RWF_NOWAIT. The argument after the offset is its upper half,
+   which the kernel ignores where a long has 64 bits. */
 static inline long martlet_read_cached(int descriptor, void *bytes, unsigned long count, long offset) {
     struct iovec vector = {bytes, count};
     return syscall(SYS_preadv2, descriptor, &vector, 1, offset, 0, 8);
 }
 
-/* accept4 is declared only for GNU sources; the call itself is Linux's. */
+/* accept4 is declared only for GNU sources. */
 static inline int martlet_accept4(int descriptor, int flags) {
     return (int)syscall(SYS_accept4, descriptor, (void *)0, (void *)0, flags);
 }
 
-/* CRC-32C by the processor's own instruction, which Swift has no name for: whether there is one; eight bytes at a time; and
-   four parts of equal length at once, since each step waits for the one before. Lengths are multiples of eight. */
+/* CRC-32C by the processor's instruction, for which Swift has no intrinsic. Lengths are multiples of 8 bytes. The
+   function for quarters interleaves four checksums, because each step of one checksum waits for its previous step. */
 #if defined(__x86_64__)
 #include <cpuid.h>
 #define MARTLET_CRC32C __attribute__((target("sse4.2")))

@@ -49,7 +49,7 @@ struct BatchEngine: Sendable {
         return status
     }
 
-    /// Parses a line and chooses the session for it. Returns the function that does the work and returns the reply.
+    /// Parses a line and chooses the session for it. Returns a function that handles the request and makes the reply.
     private func begin(_ line: LineReader.Line, _ session: inout BatchSession) -> @Sendable () async -> String {
         guard case .bytes(let bytes) = line else {
             let error = BatchError(.tooLarge, "the line is longer than \(BatchEngine.lineLimit) bytes")
@@ -96,7 +96,7 @@ struct BatchEngine: Sendable {
 
 /// A session with its views. All requests with the same connection settings share a view.
 struct BatchSession: Sendable {
-    /// The maximum number of views. A further one replaces all of them.
+    /// The maximum number of views. When it is reached, all are discarded.
     private static let viewLimit = 64
     let base: HTTPSession
     private var views: [BatchConnection: HTTPSession] = [:]
@@ -110,7 +110,6 @@ struct BatchSession: Sendable {
         return .memoryOnly(0, options: options)
     }()
 
-    /// Creates a new session for a number of concurrent requests, with a cache that outlives it.
     init(parallel: Int, cache: ResponseCache?) {
         hasCache = cache != nil
         var configuration = SessionConfiguration.default
@@ -145,9 +144,8 @@ struct BatchSession: Sendable {
 
 /// The connection settings of a request of a batch, and whether it uses cookies.
 struct BatchConnection: Hashable, Sendable {
-    /// Replacements for the host and port to connect to.
     var redirections: [ConnectOverride] = []
-    /// A file with the only trusted authorities; `nil` for those of the system.
+    /// A file with the trusted authorities; `nil` for those of the system.
     var authorityFile: String?
     /// Whether the session's cookies are sent, and received ones stored; without cookies, requests need fewer steps.
     var usesCookies = false
@@ -208,8 +206,8 @@ struct BatchCommand: AsyncParsableCommand {
         guard let cache else { return nil }
         if cache == "memory" { return .memoryOnly() }
         do throws(UsageError) {
-            let (opened, isThere) = try await CachePlan.open(FilePath(cache))
-            if !isThere { await Console.report("option --cache: “\(cache)” cannot be created; nothing is stored") }
+            let (opened, exists) = try await CachePlan.open(FilePath(cache))
+            if !exists { await Console.report("option --cache: “\(cache)” cannot be created; nothing is stored") }
             return opened
         } catch { throw await error.printMessage() }
     }
@@ -219,7 +217,6 @@ struct BatchCommand: AsyncParsableCommand {
 struct LineReader {
     enum Line: Sendable {
         case bytes([UInt8])
-        /// The line was too long, and was skipped.
         case tooLong
     }
 
@@ -231,7 +228,6 @@ struct LineReader {
     private var isTooLong = false
     private var isEnded = false
 
-    /// - Parameter limit: The maximum length of a line, in bytes.
     init(limit: Int) { self.limit = limit }
 
     /// The next line without its end; `nil` after the last. Empty lines are skipped.

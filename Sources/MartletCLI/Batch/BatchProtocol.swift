@@ -43,7 +43,7 @@ struct BatchRequest: Sendable {
         guard line.first != 0xEF else { throw JSONError(reason: .unexpectedByte, offset: 0) }
         let value = try JSONValue(parsing: line, depthLimit: BatchRequest.depthLimit)
         guard BatchRequest.memberCount(value) == BatchRequest.memberCount(ofText: line) else {
-            throw BatchError(.other, "the line is not JSON: an object has a member twice")
+            throw BatchError(.other, "the line is not JSON: an object has two members of the same name")
         }
         guard case .object(let members) = value else { throw BatchError(.other, "the line is not a JSON object") }
         guard case .number? = members["seq"] else { throw BatchError(.other, "“seq” must be a number") }
@@ -51,7 +51,7 @@ struct BatchRequest: Sendable {
         for member in members where member.name != "seq" {
             try set(BatchMember(name: member.name, value: member.value))
         }
-        guard operation != .fetch || !url.isEmpty else { throw BatchError(.badURL, "there is no URL") }
+        guard operation != .fetch || !url.isEmpty else { throw BatchError(.badURL, "“url” is missing") }
     }
 
     /// The number of members of all objects in a value; members with the same name count once.
@@ -140,7 +140,7 @@ struct BatchRequest: Sendable {
     private mutating func addField(_ item: BatchMember) throws {
         let pair = try item.array()
         guard pair.count == 2 else {
-            throw BatchError(.other, "“headers” must be an array of names and values in pairs")
+            throw BatchError(.other, "“headers” must be an array of pairs: [\"Name\",\"value\"]")
         }
         let text = try pair[0].string()
         guard let name = HTTPField.Name(text) else {
@@ -148,7 +148,7 @@ struct BatchRequest: Sendable {
         }
         guard let value = try pair[1].unlessNull?.bytes() else {
             guard name != .contentLength, name != .transferEncoding else {
-                throw BatchError(.unsupported, "\(name.rawName) frames the body and cannot be left out")
+                throw BatchError(.unsupported, "\(name.rawName) frames the body and cannot be removed")
             }
             omittedFields.insert(name)
             return
@@ -162,7 +162,7 @@ struct BatchRequest: Sendable {
         fields.append(HTTPField(name: name, value: value))
     }
 
-    /// Parses a redirection of the form `host:port:address:port`.
+    /// Parses an override of the form `host:port:address:port`.
     private static func redirection(_ item: BatchMember) throws -> ConnectOverride {
         let text = try item.string()
         do throws(UsageError) { return try OptionValues.connectTo(text) } catch {
@@ -222,20 +222,19 @@ struct BatchMember: Sendable {
         return value
     }
 
-    /// The member; `nil` if its value is null.
     var unlessNull: BatchMember? { value.isNull ? nil : self }
     func string() throws -> String { try checked(value.stringValue, "a string") }
 
     /// Parses a string of characters up to U+00FF as bytes.
     func bytes() throws -> [UInt8] {
-        try checked(ByteText.latin1Bytes(try string()), "a string of characters up to U+00FF, each of which is a byte")
+        try checked(ByteText.latin1Bytes(try string()), "a string of bytes: characters up to U+00FF")
     }
 
     func bool() throws -> Bool { try checked(value.boolValue, "true or false") }
 
     func count() throws -> Int {
         let count = value.intValue.flatMap { $0 < 0 ? nil : $0 }
-        return try checked(count, "a whole number that is not negative")
+        return try checked(count, "an integer that is not negative")
     }
 
     func array() throws -> [BatchMember] {
@@ -280,7 +279,6 @@ enum BatchReply {
         (["seq": sequence, "ok": isOK] + members).jsonLine + "\n"
     }
 
-    /// The counts of a pool and of a cache, and the number of open descriptors.
     static func counts(_ pool: PoolStatus, _ cache: ResponseCache.Statistics?, descriptors: Int?) -> JSONMembers {
         let poolCounts: JSONMembers = [
             "idle": pool.idle, "leased": pool.leased, "dialling": pool.dialing, "waiting": pool.waiting,
@@ -320,9 +318,8 @@ enum BatchReply {
     }
 }
 
-/// The failure of a request of a batch, in the terms of the protocol.
+/// The error in the reply to a request.
 struct BatchError: Error, Sendable {
-    /// The values of “error” in a reply.
     enum Kind: String, Sendable {
         case malformed = "protocol"
         case truncated, empty, connect, timeout
@@ -338,7 +335,6 @@ struct BatchError: Error, Sendable {
 
     init(_ kind: Kind, _ message: String) { (self.kind, self.message) = (kind, message) }
 
-    /// Converts any error of a request.
     init(_ error: any Error) {
         switch error {
         case let error as BatchError: self = error

@@ -123,7 +123,6 @@ final class CacheWarnings: Sendable {
     /// Written by the thread that works on the cache, read by the command.
     private let state = Mutex((damages: [DamagedEntry](), errors: [StorageError]()))
 
-    /// The damaged entries and the failures of the file system, in the order of their detection.
     var all: (damages: [DamagedEntry], errors: [StorageError]) { state.withLock { $0 } }
 
     func take(_ event: DiskCacheEvent) {
@@ -208,7 +207,6 @@ struct CacheClearing: Sendable {
         var members: JSONMembers { ["entries": entries, "bytes": byteCount] }
     }
 
-    /// The removed entries of each target.
     private(set) var counts: [Count]
     /// The errors of entries that could not be read. These may be entries of the targets.
     private(set) var errors: [StorageError] = []

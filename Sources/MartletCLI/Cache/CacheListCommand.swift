@@ -64,7 +64,6 @@ struct CacheEntryLine {
         freshness = Freshness(of: reader.head, now: now)
     }
 
-    /// The text form: columns, then the URL and the request fields that select the entry.
     var text: String {
         let columns = [
             ("\(head.status)", 3), (ProgressText.size(Double(reader.byteCount)), 10), ("age \(freshness.age) s", 11),
@@ -97,12 +96,12 @@ struct CacheEntryLine {
     private var state: String {
         if freshness.isClockSetBack { return "stale: clock set back" }
         if freshness.isFresh { return "fresh for \(freshness.timeToLive) s" }
-        return "stale since \(-freshness.timeToLive) s"
+        return "stale for \(-freshness.timeToLive) s"
     }
 
     private var basis: String { freshness.basis == .maxAge ? "max-age" : "\(freshness.basis)" }
 
-    /// The request fields that select the response; of secret ones only the beginning of their digests.
+    /// The request fields that select the response. For secret ones only the beginning of their digests is shown.
     private var variant: [(name: String, value: String?)] {
         head.selections.map { selection in
             let isSecret = HeadText.isSecret(selection.name)
@@ -134,8 +133,8 @@ struct CacheSummary: Sendable {
 
     init(now: WallTime) { self.now = now }
 
-    mutating func add(_ sight: EntryInspection) {
-        switch sight {
+    mutating func add(_ inspection: EntryInspection) {
+        switch inspection {
         case .damaged: damaged += 1
         case .unreadable: unreadable += 1
         case .whole(let reader):
@@ -150,7 +149,6 @@ struct CacheSummary: Sendable {
         }
     }
 
-    /// The text form: a line for each number.
     var table: String {
         var rows = [
             ("entries", "\(entries)"), ("fresh", "\(fresh)"), ("stale", "\(stale)"), ("of one user", "\(partitioned)"),

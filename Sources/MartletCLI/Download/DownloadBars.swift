@@ -1,7 +1,7 @@
 import Martlet
 
-/// The progress display of downloads on a terminal: a line for each running download, then a line for the total. Pure:
-/// the lines depend only on the arguments. No line uses the terminal's last column.
+/// The progress display of downloads on a terminal: a line for each running download, then a line for the total. The
+/// lines depend only on the arguments. No line uses the terminal's last column.
 struct DownloadBars: Sendable {
     var size: TerminalSize
     var usesUnicode: Bool
@@ -176,7 +176,6 @@ struct DownloadText: Sendable {
         }
     }
 
-    /// Options that help after a failure.
     private static let hints: [HTTPError.Code: String] = [
         .fileExists: "; --overwrite replaces it, --rename keeps both",
         .notResumable: "; --restart discards the bytes of the earlier run",
@@ -236,17 +235,15 @@ extension DownloadRow {
         "\(fraction >= 1 ? 100 : min(99, max(0, Int(fraction * 100))))%"
     }
 
-    /// The bytes of the file that are present.
     var amount: String { ProgressText.size(Double(bytes)) }
 
-    /// The bytes of the file that are present, in at most eight columns: `1023 MiB`.
+    /// The amount in at most eight columns: `1023 MiB`.
     var shortAmount: String {
         let parts = amount.split(separator: " ")
         guard parts.count == 2, amount.count > 8, let point = parts[0].firstIndex(of: ".") else { return amount }
         return "\(parts[0][..<point]) \(parts[1])"
     }
 
-    /// The bytes of the file that are present, and the total.
     var amountOfTotal: String { total.map { "\(amount) of \(ProgressText.size(Double($0)))" } ?? amount }
 
     /// The rate and the remaining time, or the reason that no bytes arrive.
@@ -277,7 +274,7 @@ extension DownloadRow {
     private func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }
 }
 
-/// The start order of a command line's downloads: the next is the first waiting one that the limits allow.
+/// The start order of a command line's downloads: the next one is the first that the limits allow.
 struct DownloadScheduler: Sendable {
     private struct Host {
         var running = 0
@@ -299,9 +296,7 @@ struct DownloadScheduler: Sendable {
 
     /// Creates a scheduler for one download per element of `hosts`. The limits are for running downloads.
     init(hosts: [String], limit: Int, limitPerHost: Int) {
-        self.hosts = hosts
-        self.limit = max(1, limit)
-        self.limitPerHost = max(1, limitPerHost)
+        (self.hosts, self.limit, self.limitPerHost) = (hosts, max(1, limit), max(1, limitPerHost))
     }
 
     /// The index of the download to start now; `nil` if the limits allow none.

@@ -203,7 +203,6 @@ struct DownloadCommand: WordsCommand {
 }
 
 extension HTTPSession {
-    /// Reports the session's events for `-v`.
     nonisolated func reportEvents(_ report: @escaping @Sendable (String) async -> Void) -> Task<Void, Never> {
         let events = events
         return Task { for await event in events { await report(event.description) } }

@@ -9,8 +9,8 @@ enum DownloadJSON {
           auto    bar on a terminal, plain otherwise
           bar     a line for each running file and one for all; plain without a terminal
           plain   lines for events, and every 9 s for the progress of each file
-          json    JSON objects, one a line. Each has "event". All but "warning", "progress" and "ended" have "id" (the
-                  number of the file, from 1), "name" and "url". These events are never left out:
+          json    JSON objects, one per line. Each has "event". All but "warning", "progress" and "ended" have "id" (the
+                  number of the file, from 1), "name" and "url". These events are always printed:
                     started    resumed: bytes of earlier runs
                     restarted  reason: changed, rangesRejected, notResumable or overlapDiffers
                     retrying   code, message, delay in seconds, failures: consecutive ones
@@ -19,14 +19,14 @@ enum DownloadJSON {
                     failed     code, message, exit: the exit code, kept: bytes on disk
                     paused     kept
                     warning    message: a problem that ends no download, for example of a queue
-                  "progress" comes twice a second: bytes, total (null: not known), rate in bytes per second, left in
+                  "progress" is sent twice a second: bytes, total (null: not known), rate in bytes per second, left in
                   seconds (null: not known), stalled in seconds, numbers of finished, failed and all files; "downloads"
                   lists the running ones: id, name, bytes, total, resumed, rate, left, stalled, connections, and state:
                   starting, receiving, waiting or verifying. The last line is "ended": ok, exit, files, finished,
                   failed, received.
           none    only errors; with -s no errors either
 
-        LISTS (-i): a URL a line, followed by indented lines with its own options:
+        LISTS (-i): one URL per line, each followed by indented lines with its own options:
           https://example.com/disk.img
             out=disk-1.img
             checksum=sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -41,11 +41,10 @@ enum DownloadJSON {
 
         EXIT CODES: those of get, and 33: the server sent another range; 100: a checksum does not match; 101: the file
         changed repeatedly; 102: the download cannot be resumed; 105: the disk is full; 106: another download writes the
-        file, or another program uses the directory of --state; 130: SIGINT, received bytes are kept. If several downloads
-        fail, the first URL counts.
+        file, or another program uses the directory of --state; 130, 143: SIGINT, SIGTERM, received bytes are kept. If
+        several downloads fail, the first URL counts.
         """
 
-    /// The download that a line describes.
     struct Subject: Hashable, Sendable {
         /// The number of the file, from 1.
         var id: Int
@@ -101,7 +100,6 @@ enum DownloadJSON {
         return members.jsonLine
     }
 
-    /// The line of an error that does not end a download.
     static func warning(_ message: String) -> String {
         (["event": "warning", "message": message] as JSONMembers).jsonLine
     }
@@ -130,7 +128,6 @@ enum DownloadJSON {
     }
 }
 
-/// The outcome of a download.
 enum DownloadOutcome: Sendable {
     case finished(DownloadResult)
     case failed(HTTPError)

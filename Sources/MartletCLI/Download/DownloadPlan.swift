@@ -102,12 +102,11 @@ struct DownloadPlan: Sendable {
         guard !folder.isEmpty else { return }
         do { try await Console.attempt { try FileDescriptor.createDirectories(folder) } } catch {
             throw HTTPError(
-                .fileFailed, phase: .preparing, message: "the directory “\(folder)” cannot be created: \(error)")
+                .fileFailed, phase: .preparing, message: "cannot create the directory “\(folder)”: \(error)")
         }
     }
 }
 
-/// The options that only `download` has.
 struct DownloadCommandOptions: Sendable {
     /// The directory of the files; `nil` for the working directory.
     var folder: String?
@@ -178,7 +177,7 @@ struct DownloadCredentials: Sendable {
     }
 }
 
-/// A list of URLs: one a line, each followed by indented lines with its own options.
+/// A list of URLs: one per line, each followed by indented lines with its own options.
 ///
 /// ```
 /// # comments and empty lines are ignored
@@ -205,7 +204,7 @@ enum DownloadList {
             try check(content.utf8.allSatisfy(ByteClass.isFieldValue), "\(place): has a control character")
             if text.first == " " || text.first == "\t" {
                 guard var entry = entries.popLast() else {
-                    throw UsageError("\(place): follows no URL; URLs are not indented")
+                    throw UsageError("\(place): options must follow a URL; URLs are not indented")
                 }
                 try add(content, to: &entry, place)
                 entries.append(entry)
@@ -220,7 +219,7 @@ enum DownloadList {
     private static func url(_ text: Substring, _ disablesGlobbing: Bool, _ place: String) throws(UsageError) -> HTTPURL
     {
         try UsageError.at(place) { () throws(UsageError) in
-            try check(!text.contains { $0 == " " || $0 == "\t" }, "a line has one URL", status: .malformedURL)
+            try check(!text.contains { $0 == " " || $0 == "\t" }, "a line must have one URL", status: .malformedURL)
             let text = try CommandLineURL.completed(String(text), disablesGlobbing: disablesGlobbing)
             return try CommandLineURL.parsed(text)
         }
@@ -235,11 +234,11 @@ enum DownloadList {
         try check(!value.isEmpty, "\(place): “\(name)=” has no value")
         switch name {
         case "out":
-            try check(entry.output == nil, "\(place): a URL has one “out=”")
+            try check(entry.output == nil, "\(place): “out=” is given twice")
             try check(value != "-", "\(place): a download is written to a file")
             entry.output = value
         case "checksum":
-            try check(entry.checksum == nil, "\(place): a URL has one “checksum=”")
+            try check(entry.checksum == nil, "\(place): “checksum=” is given twice")
             entry.checksum = try UsageError.at(place) { () throws(UsageError) in try DownloadCommand.checksum(value) }
         case "header": entry.headers.append((place, value))
         default: throw UsageError("\(place): “\(name)=” is not one of out=, checksum=, header=")
@@ -266,13 +265,11 @@ actor RunningDownloads {
     private let phase = CurrentValue(Phase.open)
     private var running: [Int: Download] = [:]
 
-    /// Creates an empty list. `starter` stops its downloads.
     init(_ starter: any DownloadBackend) { self.starter = starter }
 
-    /// Whether no more downloads may begin.
     nonisolated var isStopping: Bool { phase.value != .open }
 
-    /// Adds a download, and stops it if all are being stopped.
+    /// Adds a download. Stops it immediately if all downloads are being stopped.
     func add(_ number: Int, _ download: Download) async {
         running[number] = download
         if isStopping { await starter.stop([download]) }

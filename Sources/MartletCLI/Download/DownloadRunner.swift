@@ -11,21 +11,22 @@ struct DownloadRunner: Sendable {
 
     /// Runs all downloads, until they end or `interruption` returns a signal. Returns the exit code of the first URL
     /// that failed; after a signal, 128 plus its number.
-    func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
+    func run(interruption: @escaping @Sendable () async -> Int32?) async -> ExitStatus {
         let runningDownloads = RunningDownloads(starter)
         let signal = CurrentValue<Int32?>(nil)
         // Both are unstructured: a signal may never arrive, and drawing must not delay the downloads.
         let waiting = Task {
-            let number = await interruption()
+            guard let number = await interruption() else { return }
             signal.update { number }
             await runningDownloads.stop()
         }
         let drawing = Task { await screen.run() }
         await starter.prepare()
         let outcomes = await outcomes(runningDownloads)
+        // Stopped downloads are closed before the program ends. Without a signal so far, the next one ends it.
+        if signal.value == nil { waiting.cancel() }
+        await waiting.value
         let number = signal.value
-        // Stopped downloads are closed before the program ends.
-        if number != nil { await waiting.value }
         drawing.cancel()
         await drawing.value
         let failure = plans.lazy.compactMap { outcomes[$0.number]?.status }.first
@@ -197,11 +198,10 @@ struct DownloadRun: Sendable {
 /// Starts downloads for the runner, and stops them.
 protocol DownloadBackend: Sendable {
     func prepare() async
-    /// Starts a download, or adds it to a queue. Throws an error if that fails.
+    /// Starts a download, or adds it to a queue.
     func begin(_ plan: DownloadPlan) async throws -> Download
     /// Stops downloads so that they can be resumed, also by another process. Returns when all their files are closed.
     func stop(_ downloads: [Download]) async
-    /// Removes a complete download from the queue, after it was reported.
     func forget(_ download: Download) async
 }
 

@@ -1,6 +1,6 @@
 import Martlet
 
-/// The displayed state of all downloads of a command line. Pure: times are passed in, counted from its start.
+/// The displayed state of all downloads of a command line. Times are passed in, counted from its start.
 struct DownloadStatusTable: Sendable {
     let fileCount: Int
     private var trackers: [Int: DownloadTracker] = [:]
@@ -56,7 +56,7 @@ struct DownloadStatusTable: Sendable {
         running.compactMap { number in trackers[number].map { (number, $0.row(at: time)) } }
     }
 
-    /// The row of all downloads. Its total is known when all totals are.
+    /// The row of all downloads. Its total is known once all totals are known.
     func total(at time: Duration) -> DownloadTotal {
         let rows = rows(at: time).map(\.row)
         var row = DownloadRow(name: "total", rate: window.rate, stall: window.stall(at: time))
@@ -71,7 +71,7 @@ struct DownloadStatusTable: Sendable {
         return DownloadTotal(fileCount: fileCount, finishedCount: finishedCount, failedCount: failedCount, row: row)
     }
 
-    /// The common phase of all rows, if there is one; of several delays, the shortest.
+    /// The common phase of all rows, with the shortest delay; `.receiving` if the phases differ.
     private static func phase(of rows: [DownloadRow]) -> DownloadRow.Phase {
         guard let first = rows.first?.phase else { return .receiving }
         let waits = rows.compactMap { row -> Duration? in
@@ -107,7 +107,6 @@ struct DownloadRow: Hashable, Sendable {
     /// The bytes of earlier runs.
     var resumed: UInt64 = 0
     var rate = 0.0
-    /// The time without a byte.
     var stall = Duration.zero
     var connections = 0
 
@@ -136,7 +135,7 @@ struct DownloadTotal: Hashable, Sendable {
     var count: String { "\(finishedCount) of \(fileCount) files" + (failedCount > 0 ? ", \(failedCount) failed" : "") }
 }
 
-/// Follows one download by its events and its progress. Pure: times are passed in, counted from one instant, and never
+/// Follows one download by its events and its progress. Times are passed in, counted from one instant, and never
 /// decrease.
 struct DownloadTracker: Sendable {
     private(set) var name: String
@@ -164,8 +163,7 @@ struct DownloadTracker: Sendable {
             wait = nil
         case .finished(let result):
             if let last = result.path.lastComponent { name = last.string }
-            progress.completedByteCount = result.byteCount
-            progress.totalByteCount = result.byteCount
+            (progress.completedByteCount, progress.totalByteCount) = (result.byteCount, result.byteCount)
             progress.receivedByteCount = max(progress.receivedByteCount, result.receivedByteCount)
             progress.resumedByteCount = result.resumedByteCount
         case .failed, .paused, .cancelled: break
@@ -206,8 +204,8 @@ extension Download {
 }
 
 /// Shows the progress of downloads on standard error. Bars are drawn at most ten times a second, each time by one
-/// write, together with the lines that stay; other forms are written immediately. A slow reader of standard error
-/// receives fewer progress lines, and delays only the end of the program.
+/// write, together with the lines that stay. Other forms are written immediately. A slow reader of standard error
+/// receives fewer progress lines; it delays no download, only the end of the program.
 actor DownloadScreen {
     private static let firstFrame = Duration.milliseconds(400)
     /// Less than ten seconds, so that the pause between two lines is below ten seconds even if a tick is late.
@@ -220,7 +218,6 @@ actor DownloadScreen {
     private var sources: [Int: (download: Download, url: String)] = [:]
     private var block = TerminalBlock()
     private var shown: (lines: [String], size: TerminalSize)?
-    /// The messages that wait for the next frame.
     private var notes: [String] = []
     private var lastLine = Duration.zero
     /// Whether the summary was written. Lines are then written immediately, because no frame follows.

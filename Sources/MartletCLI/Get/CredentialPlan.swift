@@ -39,7 +39,7 @@ struct CredentialPlan: Sendable {
         { return nil } catch { throw UsageError("could not use “\(path.string)”: \(error)", status: .readFailed) }
     }
 
-    /// Whether one user or token is given for all hosts. A netrc has credentials for each host instead.
+    /// Whether one user or token is given for all hosts. A netrc has separate credentials for each host.
     var isOneForAll: Bool { identity != nil }
 
     /// The settings for calls to any origin. A user or token is sent only to `origin`; a netrc applies to each host.
@@ -130,8 +130,8 @@ enum PasswordPrompt {
     }
 }
 
-/// The file that `SSLKEYLOGFILE` names, for the secrets of TLS connections. As in curl, requests do not fail if it
-/// cannot be written.
+/// The file for the secrets of TLS connections, named by `SSLKEYLOGFILE`. As in curl, requests do not fail if it cannot
+/// be written.
 enum KeyLogPlan {
     private static var name: String? { Environment["SSLKEYLOGFILE"].flatMap { $0.isEmpty ? nil : $0 } }
 
@@ -191,7 +191,7 @@ enum CookiePlan {
             return HeaderLines.trimmed(pair[1])
         }
         guard let domain = domains.last?.drop(while: { $0 == "." }), !domain.isEmpty else {
-            return "has no Domain, so that it is never sent"
+            return "has no Domain and is never sent"
         }
         let host = domain.contains(":") && !domain.hasPrefix("[") ? "[\(domain)]" : String(domain)
         guard let url = try? HTTPURL("https://\(host)/") else { return "has a Domain that is not a host" }

@@ -25,7 +25,7 @@ struct FormPart: Hashable, Sendable {
     private func makeError(_ reason: String) -> UsageError { UsageError("option -F: “\(text)”: \(reason)") }
 
     private func addition() throws(UsageError) -> (inout MultipartForm) -> Void {
-        guard let mark = text.first("=") else { throw makeError("has no =: NAME=CONTENT") }
+        guard let mark = text.first("=") else { throw makeError("has no =; write NAME=CONTENT") }
         let name = String(text[..<mark])
         // Scalars, because a separator also counts before a combining character.
         var rest = text.unicodeScalars[mark...].dropFirst()
@@ -42,7 +42,9 @@ struct FormPart: Hashable, Sendable {
         }
         if source != .text { rest = rest.dropFirst() }
         let value = FormPart.word(&rest, endsAtComma: source == .file)
-        guard rest.first != "," else { throw makeError("several files in a part are not supported") }
+        guard rest.first != "," else {
+            throw makeError("several files need several -F; quote a name with a comma: \(name)=@\"a,b\"")
+        }
         let (type, filename) = try attributes(&rest)
         switch source {
         case .text: return { $0.part(name, .text(value, contentType: type), filename: filename) }

@@ -64,7 +64,7 @@ struct GetRunner: Sendable {
             if endsHere { return status }
         }
         guard global.isParallel else { return status }
-        status = await GetRunner.runAtOnce(waiting, global)
+        status = await GetRunner.runConcurrently(waiting, global)
         for name in groups.compactMap(\.cookieOutput) { await CookiePlan.write(jar, to: name, global) }
         return status
     }
@@ -88,7 +88,7 @@ struct GetRunner: Sendable {
     }
 
     /// Runs transfers concurrently within the limit. Returns the last failure; with `--fail-early` the first.
-    private static func runAtOnce(_ transfers: [Transfer], _ global: GlobalOptions) async -> ExitStatus {
+    private static func runConcurrently(_ transfers: [Transfer], _ global: GlobalOptions) async -> ExitStatus {
         await withTaskGroup(of: ExitStatus.self) { tasks in
             for transfer in transfers.prefix(global.parallelLimit) { tasks.addTask { await transfer.run().status } }
             var waiting = transfers.dropFirst(global.parallelLimit)
@@ -106,7 +106,6 @@ struct GetRunner: Sendable {
     }
 }
 
-/// `martlet get`, which is also what `martlet` does without a command's name.
 struct GetCommand: WordsCommand {
     static let path = ["get"]
     static let options = CommandOptions(OptionTable.all, usage: "martlet [get] [options] URL…")

@@ -9,7 +9,6 @@ enum HeadText {
         return bytes + lines(of: head.fields) + [13, 10]
     }
 
-    /// The fields, one per line.
     static func lines(of fields: FieldBlock) -> [UInt8] {
         var bytes: [UInt8] = []
         for index in fields.indices {
@@ -31,7 +30,7 @@ enum HeadText {
 
     private static let secrets: Set = ["authorization", "proxy-authorization", "cookie", "set-cookie", "set-cookie2"]
 
-    /// Whether the values of a field are credentials, by its name in any case.
+    /// Whether the values of a field are credentials. The case of the name is ignored.
     static func isSecret(_ name: some StringProtocol) -> Bool { secrets.contains(name.lowercased()) }
 
     private static func redacted(_ line: String) -> String {
@@ -65,7 +64,7 @@ struct HeaderLines: Sendable {
         } else if value.isEmpty {
             try check(
                 name != .contentLength && name != .transferEncoding,
-                "\(place): \(name.rawName) frames the body and cannot be left out")
+                "\(place): \(name.rawName) frames the body and cannot be removed")
             omitted.insert(name)
         } else {
             fields.append(HTTPField(name: name, value: value))
@@ -116,16 +115,13 @@ enum IntermediateHead: Sendable {
     /// A proxy's response to CONNECT, or a response after which the same request was sent again.
     case received(ResponseHead)
 
-    /// The bytes of a request; `nil` for a response.
     var sentBytes: [UInt8]? { if case .sent(let bytes) = self { bytes } else { nil } }
 
-    /// The bytes of a response; `nil` for a request.
     var receivedBytes: [UInt8]? { if case .received(let head) = self { HeadText.bytes(of: head) } else { nil } }
 }
 
 /// The lines of `-v` about a connection.
 enum VerboseText {
-    /// The addresses, and the parameters of TLS.
     static func connection(_ metrics: HTTPMetrics) -> String {
         guard let connection = metrics.connection else { return "" }
         guard !metrics.isConnectionReused else { return "* Re-using the connection to \(connection.remoteAddress)\n" }
@@ -137,6 +133,5 @@ enum VerboseText {
         return text
     }
 
-    /// The line with the `Cache-Status` of a response; empty without one.
     static func cache(_ status: String?) -> String { status.map { "* Cache-Status: \($0)\n" } ?? "" }
 }

@@ -3,7 +3,6 @@ import Martlet
 /// Detects a transfer whose average rate over the last seconds is below a limit. As with curl's `-Y` and `-y`, the
 /// measurement starts with the connection: the wait for the head counts, the wait for a connection does not.
 struct LowSpeedDetector: Sendable {
-    /// The maximum number of samples in ``time``.
     private static let sampleLimit = 20
     /// The minimum rate, in bytes per second.
     private let limit: Int
@@ -19,14 +18,13 @@ struct LowSpeedDetector: Sendable {
 
     var interval: Duration { max(time / LowSpeedDetector.sampleLimit, .milliseconds(1)) }
 
-    /// The message for a transfer that is too slow, in curl's words.
+    /// The message for a transfer that is too slow, the same as curl's.
     var message: String {
         let seconds = time / .seconds(1)
         let text = seconds == seconds.rounded() ? String(Int(seconds)) : String(seconds)
         return "Operation too slow. Less than \(limit) bytes/sec transferred the last \(text) seconds"
     }
 
-    /// Starts the measurement on a new connection.
     mutating func begin(at now: ContinuousClock.Instant) { samples = [(now, 0)] }
 
     /// Stops the measurement until the next connection.
@@ -82,17 +80,17 @@ struct RetryPlan: Hashable, Sendable {
     var includesAllErrors = false
 
     private static let maximumDelay = Duration.seconds(600)
-    private static let passingStatuses: Set = [408, 429, 500, 502, 503, 504]
-    private static let passingFailures: Set<ExitStatus> = [.timedOut, .unresolvedHost, .unresolvedProxy]
+    private static let transientStatuses: Set = [408, 429, 500, 502, 503, 504]
+    private static let transientFailures: Set<ExitStatus> = [.timedOut, .unresolvedHost, .unresolvedProxy]
     /// Local failures, which no retry can fix.
-    private static let ownFailures: Set<ExitStatus> = [
+    private static let localFailures: Set<ExitStatus> = [
         .usage, .malformedURL, .unsupportedScheme, .writeFailed, .readFailed, .interrupted, .notInCache,
     ]
 
     /// The delay before the next attempt; `nil` for no further attempt. `tries` is the number of attempts so far, and
     /// `elapsed` the time since the first one started.
     func wait(after outcome: Outcome, tries: Int, elapsed: Duration) -> Duration? {
-        guard tries <= count, isPassing(outcome) else { return nil }
+        guard tries <= count, isRetryable(outcome) else { return nil }
         // More doublings would exceed the maximum anyway.
         let doubled = min(.seconds(1 << min(max(tries - 1, 0), 12)), RetryPlan.maximumDelay)
         var wait = delay ?? doubled
@@ -101,14 +99,14 @@ struct RetryPlan: Hashable, Sendable {
         return wait
     }
 
-    private func isPassing(_ outcome: Outcome) -> Bool {
+    private func isRetryable(_ outcome: Outcome) -> Bool {
         switch outcome {
         case .status(let status, let isError, _):
-            return RetryPlan.passingStatuses.contains(status) || includesAllErrors && isError
+            return RetryPlan.transientStatuses.contains(status) || includesAllErrors && isError
         case .failure(let status, let isRefusedConnection):
-            if RetryPlan.passingFailures.contains(status) { return true }
+            if RetryPlan.transientFailures.contains(status) { return true }
             if includesRefusedConnections, isRefusedConnection { return true }
-            return includesAllErrors && !RetryPlan.ownFailures.contains(status)
+            return includesAllErrors && !RetryPlan.localFailures.contains(status)
         }
     }
 }

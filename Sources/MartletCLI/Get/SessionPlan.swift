@@ -2,7 +2,6 @@ import FoundationEssentials
 import Glibc
 import Martlet
 
-/// The configuration of a session from the options of a group.
 enum SessionPlan {
     /// The configuration, with the jar if the options use cookies. Reports a key log file that cannot be written.
     static func configuration(for options: TransferOptions, usesTLS: Bool, jar: CookieJar) async throws(UsageError)
@@ -62,7 +61,7 @@ enum SessionPlan {
         if let file = options.authorityFile { policy.roots.append(try readable(file, .authorityFile, "--cacert")) }
         if let folder = options.authorityFolder {
             guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
-                throw UsageError("option --capath: “\(folder)” cannot be read", status: .authorityFile)
+                throw UsageError("option --capath: cannot read “\(folder)”", status: .authorityFile)
             }
             // As in OpenSSL, only files named after the hash of a subject count, such as `9d66eef0.0`.
             let hashed = names.filter { name in
@@ -95,19 +94,18 @@ enum SessionPlan {
 
     private static func readable(_ file: String, _ status: ExitStatus, _ option: String) throws(UsageError) -> PEMSource
     {
-        try check(unsafe access(file, R_OK) == 0, "option \(option): “\(file)” cannot be read", status: status)
+        try check(unsafe access(file, R_OK) == 0, "option \(option): cannot read “\(file)”", status: status)
         return .file(file)
     }
 }
 
-/// The settings of proxies from options, as curl reads them.
+/// The proxy settings from the options, with curl's rules.
 enum ProxyPlan {
     /// The proxy options of a command line or of a batch request.
     struct Options: Hashable, Sendable {
         /// The proxy's URL; empty for none, `nil` for that of the environment.
         var address: String?
         var user: String?
-        /// The authentication scheme for an HTTP proxy.
         var scheme = Credentials.PasswordScheme.basic
         /// The servers that are reached without a proxy; `nil` for the list in `no_proxy`.
         var exceptions: String?
@@ -143,7 +141,7 @@ enum ProxyPlan {
         }
         if let user = options.user {
             guard let colon = user.first(":") else {
-                throw UsageError("the credentials of the proxy have no password: USER:PASSWORD")
+                throw UsageError("the credentials of the proxy have no password; write USER:PASSWORD")
             }
             settings = settings.withCredentials(
                 ProxyCredentials(user: String(user[..<colon]), password: user.rest(after: colon)))
@@ -177,14 +175,14 @@ struct CachePlan: Sendable {
             let other = limits[folder] ?? nil
             let limit = group.staleIfError ?? other
             if let other, limit != other {
-                throw UsageError("option --stale-if-error: the cache “\(folder)” has the value \(other) already")
+                throw UsageError("option --stale-if-error: the cache “\(folder)” already has the value \(other)")
             }
             limits[folder] = .some(limit)
         }
         for (folder, limit) in limits {
-            let (cache, isThere) = try await CachePlan.open(folder, staleIfError: limit)
+            let (cache, exists) = try await CachePlan.open(folder, staleIfError: limit)
             caches[folder] = cache
-            if !isThere, groups.global.printsErrors {
+            if !exists, groups.global.printsErrors {
                 await Console.report("option --cache: “\(folder)” cannot be created; nothing is stored")
             }
         }
@@ -206,7 +204,7 @@ struct CachePlan: Sendable {
     /// Opens a cache, and returns whether its directory exists; without one nothing is stored.
     /// - Throws: An error if the directory belongs to another user, is accessible by others, or is not a directory.
     static func open(_ folder: FilePath, staleIfError: Int? = nil) async throws(UsageError) -> (
-        cache: ResponseCache, isThere: Bool
+        cache: ResponseCache, exists: Bool
     ) {
         var options = ResponseCache.Options()
         // Larger values count as 2^31 seconds (RFC 9111 §1.2.2).

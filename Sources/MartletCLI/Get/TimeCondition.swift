@@ -34,7 +34,6 @@ struct TimeCondition: Hashable, Sendable {
     }
 }
 
-/// The files of `--etag-compare` and `--etag-save`.
 enum EntityTagFile {
     /// The value of `If-None-Match`: the contents of the file of `--etag-compare` without line breaks; `nil` without
     /// the option. The value is an empty tag if the file is empty, or if it cannot be read and `--etag-save` is given.
@@ -169,7 +168,7 @@ struct DateText {
         return mayBeISO && rest.first == UInt8(ascii: "-") && readISO(year: value) || take(value)
     }
 
-    /// Takes a number as the day or as the year; a year below 100 is one from 1971 to 2070.
+    /// Uses a number as the day or the year. A year below 100 is one from 1971 to 2070.
     private mutating func take(_ value: Int64) -> Bool {
         if takesDay, day == nil {
             takesDay = false

@@ -22,18 +22,15 @@ extension Transfer {
                     throw ExitError(status: .notInCache, message: "the response is not in the cache")
                 }
                 ledger.update { report in
-                    report.source = response.source
-                    report.head = response.head
-                    report.metrics = response.metrics
-                    report.url = response.url
-                    report.method = response.method.rawValue
+                    (report.source, report.head, report.metrics) = (response.source, response.head, response.metrics)
+                    (report.url, report.method) = (response.url, response.method.rawValue)
                     if log != nil { report.exchange = response.exchange(with: []) }
                 }
                 defer { ledger.update { $0.metrics = response.metrics } }
                 try await place(response)
-                let answer = offset.map { ResumeResponse(response.head, at: $0, response.method) }
+                let resumption = offset.map { ResumeResponse(response.head, at: $0, response.method) }
                 // Heads must not be appended to a file to which the body must not be appended.
-                let isShown = answer?.isRejection != true || output.path == nil
+                let isShown = resumption?.isRejection != true || output.path == nil
                 try await showSteps(to: isShown ? output : nil)
                 try await show(
                     response.interim + [response.head], after: ledger.report.passedHeads, response.metrics,
@@ -49,14 +46,17 @@ extension Transfer {
                     throw ExitError(status: .rewindFailed, message: message)
                 }
                 try checkSize(response)
-                switch answer {
+                switch resumption {
                 case .rejection(let reason):
                     throw ExitError(
                         status: .rangeRejected, message: "\(reason): cannot resume; omit -C to fetch the whole body")
                 case .complete: return await verbose("* The file is complete\n")
                 case .rest, nil: break
                 }
+                let cacheStatus = response.cacheStatus
                 try await receive(response, control)
+                // The end of the body has shown whether the response is stored.
+                if response.cacheStatus != cacheStatus { await verbose(VerboseText.cache(response.cacheStatus)) }
                 if isFailure { throw statusError }
             }
         } catch {
@@ -72,17 +72,14 @@ extension Transfer {
 
     // MARK: Heads
 
-    /// Shows the heads of a call that failed.
     private func showFailure(_ error: any Error) async throws {
         try await showSteps(to: output)
         guard let error = error as? HTTPError else { return }
         if let exchange = error.exchange {
             // The response is a redirect beyond the limit, or one that must not be followed.
             ledger.update { report in
-                report.head = exchange.rawHead
-                report.metrics = exchange.metrics
-                report.url = exchange.url
-                report.exchange = exchange
+                (report.head, report.metrics) = (exchange.rawHead, exchange.metrics)
+                (report.url, report.exchange) = (exchange.url, exchange)
             }
             return try await show(exchange, after: ledger.report.passedHeads, to: output)
         }
@@ -191,13 +188,13 @@ extension Transfer {
             status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) of --max-filesize")
     }
 
-    /// Whether the request must be sent again with Digest credentials, but its body was sent and cannot be read again.
+    /// Whether the request must be sent again with Digest credentials, but its body cannot be read again.
     private func needsRewind(_ control: TransferControl, _ report: TransferReport) -> Bool {
-        let wasAnswered = report.passedHeads.contains { passed in
+        let wasChallenged = report.passedHeads.contains { passed in
             if case .received(let head) = passed { head.status == 401 } else { false }
         }
         return options.offersDigest && options.user != nil && plan.body.replay == .once && control.uploadedByteCount > 0
-            && !wasAnswered
+            && !wasChallenged
     }
 
     /// With `--compressed`, rejects a body in an unknown coding, which would be written without being decoded.

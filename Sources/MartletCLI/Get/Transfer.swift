@@ -48,7 +48,7 @@ struct Transfer: Sendable {
         }
         if let format = options.writeOut, report.status != .interrupted {
             let (pieces, unknown) = WriteOut(report).text(format)
-            for name in unknown { await Console.report("option -w: there is no variable “\(name)”") }
+            for name in unknown { await Console.report("option -w: unknown variable “\(name)”") }
             do throws(OutputError) { try await Console.write(pieces) } catch {
                 if report.status == .success { report.status = .writeFailed }
                 report.isOutputBroken = true
@@ -68,7 +68,6 @@ struct Transfer: Sendable {
         }
     }
 
-    /// The request, as the prefix of a message.
     private var subject: String { "\(plan.request.method.rawValue) \(plan.url.redacted): " }
 
     private func fetch() async throws {
@@ -153,7 +152,8 @@ struct Transfer: Sendable {
                 if let failure { throw failure }
                 return
             }
-            let problem = Transfer.problem(failure, ledger.report)
+            let status = "the status is \(ledger.report.head?.status ?? 0)"
+            let problem = failure.map { Transfer.statusAndMessage(of: $0).1 } ?? status
             await meter?.retrying(problem, in: wait, failures: tries)
             if global.printsErrors, !global.isSilent, meter?.isJSON != true {
                 let left = options.retries.count - tries
@@ -172,11 +172,6 @@ struct Transfer: Sendable {
         case .contentDecodingFailed: report.source != .network
         default: false
         }
-    }
-
-    private static func problem(_ failure: (any Error)?, _ report: TransferReport) -> String {
-        if let failure, !(failure is ExitError) { return statusAndMessage(of: failure).1 }
-        return "the status is \(report.head?.status ?? 0)"
     }
 
     private static func outcome(_ failure: (any Error)?, _ report: TransferReport) -> RetryPlan.Outcome {
@@ -242,7 +237,6 @@ final class TransferReportBuilder: Sendable {
 
     func update(_ change: (inout TransferReport) -> Void) { state.withLock { change(&$0.report) } }
 
-    /// - Returns: Whether the transfer is too slow.
     func isTooSlow(_ bytes: UInt64, at now: ContinuousClock.Instant) -> Bool {
         state.withLock { $0.speed?.isTooSlow(bytes, at: now) ?? false }
     }
@@ -291,7 +285,6 @@ struct TransferReport: Sendable {
     var uploadedByteCount: UInt64 = 0
     var elapsed = Duration.zero
     var status = ExitStatus.success
-    /// The error message; empty without an error.
     var message = ""
     /// OpenSSL's number for the rejection of the certificate of the server, or of an HTTPS proxy; 0 for none.
     var verifyResult = 0
@@ -308,7 +301,7 @@ struct TransferReport: Sendable {
         (steps.flatMap(\.passedHeads) + passedHeads).reduce(0) { $0 + ($1.sentBytes?.count ?? 0) }
     }
 
-    /// Records the responses of a proxy to CONNECT, in front of the head of the request, which is already recorded.
+    /// Records the responses of a proxy to CONNECT before the head of the request, which is already recorded.
     mutating func noteTunnel(_ heads: [ResponseHead]) {
         guard let last = heads.last else { return }
         tunnelHead = last
@@ -317,7 +310,6 @@ struct TransferReport: Sendable {
         if let request { passedHeads.append(request) }
     }
 
-    /// Records the reason that a certificate was rejected.
     mutating func noteCertificate(_ error: any Error) {
         guard let error = error as? HTTPError, let cause = error.underlying as? TLSError,
             let code = cause.verificationCode

@@ -4,7 +4,6 @@ import MartletDemo
 
 /// The HAR file of `--har`. It is a complete JSON document after each write.
 actor HARFile {
-    /// The failure of a request before the last one.
     private struct HopError: Error, CustomStringConvertible { let description: String }
 
     private let name: String

@@ -120,7 +120,11 @@ struct TransferPlan: Sendable {
             try check(HTTPRequest.Method(text) != nil, "option -X: “\(text)” is not a method")
             method = text
         }
-        if let range = group.range { lines.setDefault(.range, TransferPlan.rangeField(range)) }
+        if let range = group.range {
+            // As in curl, a single number N means `N-`.
+            let isNumber = !range.isEmpty && range.utf8.allSatisfy(ByteClass.isDigit)
+            lines.setDefault(.range, "bytes=\(range)\(isNumber ? "-" : "")")
+        }
         if let condition = group.timeCondition { lines.setDefault(condition.field, condition.date.text) }
         if let value = try EntityTagFile.compared(group) { lines.append(.ifNoneMatch, value) }
         // With `--raw` the body is written as received, in any of these codings.
@@ -147,12 +151,6 @@ struct TransferPlan: Sendable {
             options.bandwidth = BandwidthLimit(upload: .bytesPerSecond(rate), download: .bytesPerSecond(rate))
         }
         return options
-    }
-
-    /// The value of `Range` for `-r`. As in curl, a single number N means `N-`.
-    private static func rangeField(_ range: String) -> String {
-        let isNumber = !range.isEmpty && range.utf8.allSatisfy(ByteClass.isDigit)
-        return "bytes=\(range)\(isNumber ? "-" : "")"
     }
 
     /// The URL. A missing scheme, the name of an uploaded file after a final slash, and the data of `-G` are added.
@@ -296,7 +294,7 @@ enum Continuation: Hashable, Sendable {
 
 /// The meaning of the response to a request for the rest of a resource.
 enum ResumeResponse: Hashable, Sendable {
-    /// The body is that rest.
+    /// The body is the requested rest.
     case rest
     /// Nothing is left: the file is complete, or the response has no body.
     case complete
@@ -310,7 +308,7 @@ enum ResumeResponse: Hashable, Sendable {
         case (204, _), (304, _): self = .complete
         case _ where method == .head: self = .rest
         case (206, .satisfied(let part, _)) where part.lowerBound == offset: self = .rest
-        case (206, _): self = .rejection("the server sent another range than the one from byte \(offset)")
+        case (206, _): self = .rejection("the server sent a range that does not start at byte \(offset)")
         case (416, .unsatisfied(offset)): self = .complete
         case (416, .unsatisfied(let total)):
             self = .rejection("the server has only \(total) bytes, and the file has \(offset)")

@@ -12,7 +12,6 @@ struct WriteOut: Sendable {
 
     init(_ report: TransferReport) { self.report = report }
 
-    /// Whether a format prints the result of verifying the certificates.
     static func printsVerification(_ format: String?) -> Bool {
         format.map { $0.contains("ssl_verify_result}") || $0.contains("%{json}") } ?? false
     }
@@ -196,9 +195,7 @@ enum WriteOutValue: JSONRepresentable, Sendable {
         case .status(let code):
             let digits = String(code)
             return String(repeating: "0", count: max(0, 3 - digits.count)) + digits
-        case .seconds(let duration):
-            let (seconds, attoseconds) = duration.components
-            return "\(seconds).\(String(1_000_000 + attoseconds / 1_000_000_000_000).dropFirst())"
+        case .seconds(let duration): return duration.secondsText
         }
     }
 
@@ -206,7 +203,7 @@ enum WriteOutValue: JSONRepresentable, Sendable {
         switch self {
         case .text(let text): text.json
         case .number(let number), .status(let number): number.json
-        case .seconds: .number(text)
+        case .seconds(let duration): duration.json
         }
     }
 }

@@ -16,7 +16,6 @@ struct CommandLineParser {
         groups = [options.defaults]
     }
 
-    /// - Throws: A ``UsageError`` that names the option.
     mutating func read(_ words: [String]) throws(UsageError) {
         var rest = words[...]
         var endsOptions = false
@@ -96,7 +95,7 @@ struct CommandLineParser {
     private mutating func readConfig(_ name: String) throws(UsageError) {
         try check(
             depth < CommandLineParser.configDepthLimit,
-            "more than \(CommandLineParser.configDepthLimit) files of options name one another")
+            "option files are nested more than \(CommandLineParser.configDepthLimit) deep")
         let text = String(decoding: try InputFile.contents(of: name), as: UTF8.self)
         depth += 1
         defer { depth -= 1 }
@@ -118,7 +117,7 @@ struct CommandLineParser {
 struct GlobalOptions: Sendable {
     /// The form of progress output for a transfer to a file.
     enum Progress: Sendable {
-        /// `auto` is a bar on a terminal and lines otherwise; `json` is one object a line.
+        /// `auto` is a bar on a terminal and lines otherwise; `json` is one object per line.
         case auto, bar, plain, json, none
     }
 
@@ -160,7 +159,6 @@ struct UsageError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Reports the error on standard error, and returns its exit code.
     @discardableResult func printMessage() async -> ExitStatus { await status.reporting("(\(status.code)) \(self)") }
 }
 
@@ -168,7 +166,7 @@ func check(_ condition: Bool, _ message: @autoclosure () -> String, status: Exit
     if !condition { throw UsageError(message(), status: status) }
 }
 
-/// A file of options, as curl's `-K` reads it: one a line, `name value`, `name = value` or `name: value`.
+/// A file of options, as curl's `-K` reads it: one per line, `name value`, `name = value` or `name: value`.
 enum ConfigFile {
     struct Line: Hashable, Sendable {
         /// The option as on a command line: `--name`, `-n`, or a cluster of letters.

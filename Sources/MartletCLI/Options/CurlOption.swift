@@ -128,9 +128,7 @@ struct CommandOptions: Sendable {
     let all: [CurlOption]
     /// The synopsis of the command, for the help.
     let usage: String
-    /// The text of the help after the options.
     let notes: String
-    /// The settings if no option is given.
     let defaults: TransferOptions
     private let byName: [String: CurlOption]
     private let byLetter: [Character: CurlOption]
@@ -145,7 +143,6 @@ struct CommandOptions: Sendable {
         byLetter = Dictionary(all.compactMap { option in option.letter.map { ($0, option) } }) { first, _ in first }
     }
 
-    /// An option by its long name, without dashes.
     subscript(name: String) -> CurlOption? { byName[name] }
 
     subscript(letter: Character) -> CurlOption? { byLetter[letter] }

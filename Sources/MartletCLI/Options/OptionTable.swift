@@ -29,7 +29,7 @@ enum OptionTable {
 
     private static let conditions: [CurlOption] = [
         .value("-z, --time-cond TIME|FILE", "Request only if newer; -TIME if older", OptionValues.timeCondition),
-        .value("--etag-compare FILE", "Request only what has another ETag than the one in a file", \.comparedTagFile),
+        .value("--etag-compare FILE", "Request only if the ETag differs from the one in a file", \.comparedTagFile),
         .value("--etag-save FILE", "Write the response's ETag to a file; - for standard output", \.savedTagFile),
     ]
 
@@ -88,7 +88,7 @@ enum OptionTable {
             group.speedTime = .seconds(try OptionValues.number(in: 0...31_536_000)(text))
             if group.speedLimit == 0 { group.speedLimit = 1 }
         }, .value("--resolve HOST:PORT:ADDRESS", "Use these addresses for a host, with commas", OptionValues.resolve),
-        .value("--connect-to HOST:PORT:HOST:PORT", "Connect to another host; names in requests stay") {
+        .value("--connect-to HOST:PORT:HOST:PORT", "Connect to another host; requests keep their names") {
             (group, text) throws(UsageError) in group.session.connectOverrides.append(try OptionValues.connectTo(text))
         }, .value("--unix-socket PATH", "Connect to a Unix domain socket", \.session.unixSocketPath),
         .value("--abstract-unix-socket NAME", "Connect to an abstract Unix domain socket") {
@@ -202,7 +202,7 @@ enum OptionTable {
         }
 
     static let callers: [CurlOption] = [
-        .value("-u, --user USER[:PASSWORD]", "Set the credentials; a terminal asks for a missing password", \.user),
+        .value("-u, --user USER[:PASSWORD]", "Set the credentials; prompts for a missing password", \.user),
         .toggle("--basic", "Use Basic for -u, the default", \.offersBasic),
         .toggle("--digest", "Use Digest for -u", \.offersDigest),
         .flag("--anyauth", "Use the safest scheme that the server offers for -u") {
@@ -225,7 +225,7 @@ enum OptionTable {
     ]
 
     static let retries: [CurlOption] = [
-        .value("--retry NUMBER", "Retry this often after a transient failure", \.retries.count, OptionValues.number),
+        .value("--retry NUMBER", "Retry this many times after transient errors", \.retries.count, OptionValues.number),
         .seconds("--retry-delay", "Wait this long before each retry; by default 1, doubled each time", \.retries.delay),
         .seconds("--retry-max-time", "Start no retry after this time", \.retries.timeLimit),
         .toggle("--retry-connrefused", "Retry after a refused connection", \.retries.includesRefusedConnections),
@@ -233,7 +233,7 @@ enum OptionTable {
     ]
 
     static let caching: [CurlOption] = [
-        .folder("--cache", "Store responses in a directory, and use fresh ones; nothing with -k", \.cacheFolder),
+        .folder("--cache", "Store responses in a directory, and use fresh ones; not with -k", \.cacheFolder),
         .toggle("--offline", "Use only --cache, even if stale; exit code 104 if it has no response", \.isOffline),
         .value("--stale-if-error SECONDS", "Use stale responses after an error", \.staleIfError, OptionValues.number),
     ]
@@ -301,7 +301,7 @@ enum OptionTable {
         dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers doh-url doh-insecure doh-cert-status compressed-ssh \
         crlf metalink styled-output manual/M
         """,
-        "it belongs to another protocol than HTTP": """
+        "it belongs to a protocol other than HTTP": """
         append/a disable-eprt disable-epsv ftp-account ftp-alternative-to-user ftp-create-dirs ftp-method ftp-pasv \
         ftp-port/P ftp-pret ftp-skip-pasv-ip ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control hostpubmd5 hostpubsha256 \
         list-only/l mail-auth mail-from mail-rcpt mail-rcpt-allowfails pubkey quote/Q telnet-option/t tftp-blksize \

@@ -16,18 +16,16 @@ enum OptionValues {
         let unit = text.last.flatMap { units[$0] }
         let digits = unit == nil ? text[...] : text.dropLast()
         guard let number = Int64(digits), number > 0, number <= 36_500 * 86_400 / (unit ?? 1) else {
-            throw UsageError("“\(text)” is not a length of time, such as 7d, 12h, 30m or 90s")
+            throw UsageError("“\(text)” is not a duration such as 7d, 12h, 30m or 90s")
         }
         return .seconds(number * (unit ?? 1))
     }
 
-    /// A whole number, not negative.
     static func number(_ text: String) throws(UsageError) -> Int {
         guard let number = Int(text), number >= 0 else { throw UsageError("“\(text)” is not a number") }
         return number
     }
 
-    /// Reads a whole number within bounds.
     static func number(in range: ClosedRange<Int>) -> @Sendable (_ text: String) throws(UsageError) -> Int {
         { (text) throws(UsageError) in
             guard let number = Int(text), range.contains(number) else {
@@ -65,7 +63,7 @@ enum OptionValues {
         group.writeOut = format.map { String(decoding: $0, as: UTF8.self) } ?? text
     }
 
-    /// Adds cookies, if the text contains an equals sign, or the name of a file, which may follow `@`.
+    /// Adds cookies if the text contains an equals sign. Otherwise, or after `@`, it is the name of a file.
     static func cookie(_ group: inout TransferOptions, _ text: String) throws(UsageError) {
         if text.begins(with: "@") {
             group.cookieFiles.append(text.rest(after: text.startIndex))
@@ -149,7 +147,7 @@ enum OptionValues {
             fromHost: host(parts[0]), fromPort: try port(parts[1]), toHost: host(parts[2]), toPort: try port(parts[3]))
     }
 
-    /// The value for one of some words, in upper or lower case.
+    /// The value for one of some words. The case is ignored.
     static func choice<Value>(_ text: String, _ values: KeyValuePairs<String, Value>) throws(UsageError) -> Value {
         if let value = values.first(where: { $0.key.lowercased() == text.lowercased() })?.value { return value }
         throw UsageError("“\(text)” is not one of \(values.map(\.key).joined(separator: ", "))")
@@ -183,8 +181,7 @@ enum SchemeList {
             try check(
                 name == "all" || scheme != nil || others.contains(name),
                 "“\(element)” is not a scheme, which may follow =, + or -")
-            // Redirects to curl's other schemes are never followed: `+ftp` and `-ftp` change nothing, `=ftp` allows
-            // none.
+            // Redirects to curl's other schemes are never followed: `+ftp` has no effect, and `=ftp` allows none.
             let named = name == "all" ? Set(HTTPURL.Scheme.allCases) : Set([scheme].compactMap { $0 })
             switch sign {
             case "=": schemes = named

@@ -13,13 +13,13 @@ struct TransferOptions: Sendable {
     enum DataPart: Hashable, Sendable {
         /// `-d`: text, or a file without its line breaks.
         case data(String)
-        /// `--data-raw`: text as it is.
+        /// `--data-raw`: unchanged text.
         case raw(String)
-        /// `--data-binary`: text, or a file as it is.
+        /// `--data-binary`: text, or an unchanged file.
         case binary(String)
         /// `--data-urlencode`: text that is percent-encoded.
         case encoded(String)
-        /// `--json`: text, or a file as it is; joined to the part before it without a separator.
+        /// `--json`: text, or an unchanged file. Joined to the previous part without a separator.
         case json(String)
     }
 
@@ -34,9 +34,7 @@ struct TransferOptions: Sendable {
     /// Whether names and passwords are looked up in a netrc.
     enum NetrcUse: Hashable, Sendable {
         case none
-        /// The netrc is used if the URL has no credentials.
         case optional
-        /// The netrc is used even if the URL has credentials.
         case required
     }
 
@@ -87,7 +85,6 @@ struct TransferOptions: Sendable {
     var preservesModificationTime = false
     /// The maximum size of a body, in bytes; `nil` for no limit.
     var sizeLimit: Int?
-    /// Whether `-O` names files as the response proposes.
     var usesRemoteHeaderName = false
     var reading = Reading.whole
 
@@ -102,7 +99,7 @@ struct TransferOptions: Sendable {
     var offersDigest = false
     var netrc = NetrcUse.none
     var netrcFile: String?
-    /// Cookies of `-b` as they are sent.
+    /// The cookies of `-b`, sent unchanged.
     var cookies: [String] = []
     var cookieFiles: [String] = []
     var cookieOutput: String?

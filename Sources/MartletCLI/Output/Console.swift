@@ -112,9 +112,9 @@ struct OutputError: Error, Sendable, CustomStringConvertible {
     /// The name of the file, standard output or the terminal.
     var name: String
     var reason: String
-    /// Whether the reader has closed the pipe, which needs no message.
+    /// Whether the reader has closed the pipe. This needs no message.
     var isClosedPipe = false
-    /// Whether standard output failed, which later transfers would write to as well.
+    /// Whether standard output failed. Later transfers would fail, too.
     var isStandardOutput = false
 
     var description: String { "could not write to \(name): \(reason)" }
@@ -131,9 +131,6 @@ extension OutputError {
     }
 }
 
-/// A value that can be written as JSON.
-protocol JSONRepresentable { var json: JSONValue { get } }
-
 extension JSONRepresentable {
     /// The value as JSON on one line, for programs and for terminals: characters that could control a terminal, which
     /// occur only in strings, are escaped.
@@ -147,38 +144,10 @@ extension JSONRepresentable {
     }
 }
 
-extension JSONValue: JSONRepresentable {
-    var json: JSONValue { self }
-
+extension JSONValue {
     /// Bytes as a string: each byte is the character with the same number (Latin-1).
     static func latin1(_ bytes: [UInt8]) -> JSONValue { .string(ByteText.latin1(bytes[...])) }
 
     /// A number as it is written; null if the text is not a number.
     static func number(_ text: String) -> JSONValue { JSONNumber(text: text).map { .number($0) } ?? .null }
-}
-
-extension String: JSONRepresentable { var json: JSONValue { .string(self) } }
-extension Bool: JSONRepresentable { var json: JSONValue { .bool(self) } }
-extension JSONRepresentable where Self: FixedWidthInteger { var json: JSONValue { JSONValue(self) } }
-extension Int: JSONRepresentable {}
-extension Int32: JSONRepresentable {}
-extension Int64: JSONRepresentable {}
-extension UInt32: JSONRepresentable {}
-extension UInt64: JSONRepresentable {}
-
-extension Optional: JSONRepresentable where Wrapped: JSONRepresentable { var json: JSONValue { self?.json ?? .null } }
-
-extension Array: JSONRepresentable where Element: JSONRepresentable { var json: JSONValue { .array(map(\.json)) } }
-
-/// Seconds with six decimals.
-extension Duration: JSONRepresentable { var json: JSONValue { .number(WriteOutValue.seconds(self).text) } }
-
-/// The members of a JSON object, in order.
-struct JSONMembers: ExpressibleByDictionaryLiteral, JSONRepresentable {
-    private var members: [(String, JSONValue)]
-
-    init(dictionaryLiteral members: (String, any JSONRepresentable)...) { self.init(members.map { ($0, $1.json) }) }
-    init(_ members: [(String, JSONValue)]) { self.members = members }
-    static func + (left: JSONMembers, right: JSONMembers) -> JSONMembers { JSONMembers(left.members + right.members) }
-    var json: JSONValue { .object(JSONObject(members)) }
 }

@@ -138,7 +138,7 @@ extension FileDescriptor {
 struct FileInput: AsyncSequence, Sendable {
     typealias Element = [UInt8]
 
-    /// Only for these files, because a read blocks until a writer writes, even after the transfer has ended.
+    /// Separate threads, because a read blocks until a writer writes, even after the transfer has ended.
     private static let workers = BlockingThreadPool(threadLimit: 16)
 
     /// An open file that is closed with its last reference.

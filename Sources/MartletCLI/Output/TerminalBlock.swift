@@ -1,8 +1,8 @@
 import Glibc
 
-/// Lines at the bottom of a terminal that are redrawn in place, below lines that stay. Pure: no I/O. The cursor is
-/// hidden at the end of the last line. Wrapping is off while lines are written: a character that is wider on the
-/// terminal than counted here does not make a second line.
+/// Lines at the bottom of a terminal that are redrawn in place, below lines that stay. It does no I/O. The cursor is
+/// hidden at the end of the last line. Wrapping is off while lines are written, so that a character that is wider than
+/// counted here does not start a second line.
 struct TerminalBlock: Sendable {
     private(set) var lineCount = 0
 
@@ -40,9 +40,7 @@ struct TerminalBlock: Sendable {
 }
 
 struct TerminalSize: Hashable, Sendable {
-    /// Columns, at least 1.
     var columns: Int
-    /// Lines, at least 1.
     var rows: Int
 
     /// The current size: that of the terminal, else of `COLUMNS` and `LINES`, else 80 and 24.
@@ -75,7 +73,7 @@ enum TerminalText {
         }.joined()
     }
 
-    /// Whether a character is only shown: known to Unicode, and not a control, format or line separator.
+    /// Whether a character is safe to print: known to Unicode, and not a control, format or line separator.
     static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return (0x20..<0x7F).contains(scalar.value) }
         switch scalar.properties.generalCategory {

@@ -1,7 +1,7 @@
 import Martlet
 import Synchronization
 
-/// Shows the progress of a transfer on standard error, in the form of the options.
+/// Shows the progress of a transfer on standard error, in the form that the options select.
 final class ProgressMeter: Sendable {
     private let form: ProgressStyle
     private let url: String
@@ -98,7 +98,6 @@ final class ProgressMeter: Sendable {
     }
 }
 
-/// The form of progress output.
 struct ProgressStyle: Hashable, Sendable {
     /// The form to use: never `auto`, and `bar` only if the terminal can show it.
     let progress: GlobalOptions.Progress
@@ -123,11 +122,9 @@ struct ProgressStyle: Hashable, Sendable {
         usesColor = canDraw && (variable("NO_COLOR") ?? "").isEmpty
     }
 
-    /// Whether events are reported as readable text.
     var isReadableText: Bool { progress == .bar || progress == .plain }
 }
 
-/// Formats progress values as text, and bars.
 enum ProgressText {
     static func bar(_ done: Int, of columns: Int, usesUnicode: Bool) -> (full: String, empty: String) {
         (

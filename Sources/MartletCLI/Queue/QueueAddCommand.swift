@@ -111,7 +111,7 @@ struct QueueAddition: Sendable {
         if queue.submission.key != .automatic, request.headerFields[.idempotencyKey] != nil {
             throw UsageError("options --key and --no-key: -H sets an Idempotency-Key already")
         }
-        // This value is neither sent nor stored: it only marks that `queue run` must add one.
+        // This value is neither sent nor stored. It marks a field that `queue run` must add.
         let hasCaller = options.user != nil || options.bearer != nil || plan.url.user != nil
         if hasCaller, request.headerFields[.authorization] == nil { request.headerFields[.authorization] = "-" }
         (self.request, body, submission) = (request, plan.body, queue.submission)

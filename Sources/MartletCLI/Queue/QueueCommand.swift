@@ -64,7 +64,6 @@ struct QueueRetryCommand: AsyncParsableCommand {
     mutating func run() async throws { try await decision.forEach { queue, id in try await queue.retry(id) } }
 }
 
-/// The directories of queues.
 enum QueueDirectory {
     /// The directory of a queue: `named`, or by default the user's (XDG Base Directory Specification).
     static func path(_ named: String?, variable: (String) -> String? = { Environment[$0] }) throws(UsageError)
@@ -79,7 +78,7 @@ enum QueueDirectory {
             return FilePath(folder).pushing("martlet/queue")
         }
         guard let home = variable("HOME"), home.hasPrefix("/") else {
-            throw UsageError("the queue has no directory: use --queue DIR, or set HOME")
+            throw UsageError("no directory for the queue: use --queue DIR, or set HOME")
         }
         return FilePath(home).pushing(".local/state/martlet/queue")
     }
@@ -164,7 +163,6 @@ struct QueueEntryLine {
 
     init(_ entry: OfflineEntry, now: Int64) { (self.entry, self.now) = (entry, now) }
 
-    /// The text form: number, state, attempts, expiry, size of the body, request, and details.
     var text: String {
         let columns = [
             ("\(entry.ticket.id)", 4), (state, 9), ("\(entry.attempts) \(entry.attempts == 1 ? "try" : "tries")", 8),

@@ -1,12 +1,11 @@
 import Martlet
 
-/// An event of a queue as a line: either text, with the event, the request's number, method, URL and tag, and details
-/// after a colon, or a JSON object.
+/// An event of a queue as a line of text or JSON; see ``help``.
 struct QueueEventLine {
     static let help = """
 
 
-        EVENTS, on standard output, one a line: the event, the request's number, method, URL and [tag], and details
+        EVENTS, on standard output, one per line: the event, the request's number, method, URL and [tag], and details
         after a colon. With --json each line is an object with "event". All but "setAside", "leftAlone", "drained" and
         "ended" have "id", "tag" (null: none), "method", "url", "lane" and "key" (the Idempotency-Key; null: none):
           attempt    number: attempts in all runs
@@ -21,11 +20,11 @@ struct QueueEventLine {
           leftAlone  path, reason: a file that cannot be read was ignored
           drained    no request waits
           ended      exit, and the numbers of delivered, dead, uncertain, expired, unreadable and left requests
-        In "body" a character is a byte. Secret fields of responses are omitted.
+        In "body" each character is one byte. Secret fields of responses are omitted.
 
         EXIT CODES, the first that applies: 22: a request became a dead letter, uncertain or expired; 26: a record could
         not be read; 103: requests are left, including dead and uncertain ones of earlier runs; 106: another command or
-        program uses the directory; 0: all were delivered; 2 and 130: as those of get.
+        program uses the directory; 0: all were delivered; 2, 130 and 143: as those of get.
         """
 
     private let name: String

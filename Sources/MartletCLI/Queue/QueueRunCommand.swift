@@ -93,7 +93,7 @@ struct QueueRunner: Sendable {
     let global: GlobalOptions
 
     /// Runs until it is interrupted, an event cannot be printed, or with `--until-empty` no request waits.
-    func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
+    func run(interruption: @escaping @Sendable () async -> Int32?) async -> ExitStatus {
         let (ends, end) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let events = queue.events
         // All three are unstructured: a signal may never arrive, and each of them may end the run. The wait for a
@@ -106,9 +106,10 @@ struct QueueRunner: Sendable {
         let draining =
             options.endsWhenEmpty ? Task { [queue] in if (try? await queue.drained) != nil { end.yield() } } : nil
         for await _ in ends { break }
+        // A signal while the queue waits for its last responses ends the program.
+        waiting.cancel()
         await queue.close()
         draining?.cancel()
-        waiting.cancel()
         let (summary, failure) = await printing.value
         let left = await summary.left(pending: queue.pendingCount, resting: queue.restingCount)
         if let failure {

@@ -28,8 +28,8 @@ package struct CacheControl: Equatable, Sendable {
     /// Whether `immutable` is set (RFC 8246).
     package private(set) var isImmutable = false
     package private(set) var isOnlyIfCached = false
-    /// Whether a quoted argument is unterminated. It is then split at its commas, each part counts as a directive, and
-    /// the response is stale.
+    /// Whether a quoted argument is unterminated. Each part between its commas is then a directive, and the response is
+    /// stale.
     package private(set) var isMalformed = false
 
     package init() {}
@@ -98,7 +98,7 @@ package enum FieldScope: Equatable, Sendable {
     /// Only these fields of the response: names in lower case, sorted, without duplicates, never empty.
     case fields([String])
 
-    /// The union of two scopes: the whole response if either is.
+    /// Returns the union of two scopes: the whole response if either is.
     func union(_ other: FieldScope?) -> FieldScope {
         guard let other else { return self }
         guard case .fields(let mine) = self, case .fields(let others) = other else { return .response }
@@ -156,7 +156,7 @@ struct CacheDirective {
         return isQuoted
     }
 
-    /// The content of a quoted string, without its escapes; any other text as it is.
+    /// Returns the content of a quoted string, without its escapes; any other text unchanged.
     private func unquoted(_ argument: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let quote = CacheDirective.quote
         guard argument.count >= 2, argument.first == quote, argument.last == quote else { return argument }
@@ -172,10 +172,10 @@ enum DeltaSeconds {
     /// The maximum, 2^31. Larger numbers, with any number of digits, are clamped to it.
     static let limit: Int64 = 1 << 31
 
-    /// A number of seconds, clamped to 0…2^31.
+    /// Returns a number of seconds, clamped to 0…2^31.
     static func clamped(_ seconds: Int64) -> Int64 { min(max(0, seconds), limit) }
 
-    /// The value of decimal digits, 0…2^31; `nil` if the text is empty or has anything else, such as a sign or a blank.
+    /// Returns the value of decimal digits, 0…2^31; `nil` for other text, such as a sign, or no text.
     static func value(of digits: ArraySlice<UInt8>) -> Int64? {
         switch DecimalNumber(digits) {
         case .value(let value): Int64(min(value, UInt64(limit)))

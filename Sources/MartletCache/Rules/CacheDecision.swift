@@ -1,6 +1,6 @@
 package import MartletWire
 
-/// The decision about a request, given what is stored for it (RFC 9111 §4).
+/// The decision about a request, based on the stored responses (RFC 9111 §4).
 package enum CacheDecision: Equatable, Sendable {
     /// The stored response is served, without the network.
     case serve(CachedResponse)
@@ -16,7 +16,7 @@ package enum CacheDecision: Equatable, Sendable {
     case unsatisfiable(CacheStatus)
 
     /// Decides about a request.
-    /// - Parameter variants: everything that is stored under its key, in any order; only complete responses.
+    /// - Parameter variants: All complete responses that are stored under the request's key, in any order.
     package init(_ request: CacheRequest, variants: [StoredVariant], now: WallTime, policy: CachePolicy = CachePolicy())
     { self = CacheLookupRule(request: request, variants: variants, now: now, policy: policy).decide() }
 
@@ -85,7 +85,9 @@ private struct CacheLookupRule {
                 status: CacheStatus(isHit: true, timeToLive: freshness.timeToLive))
         }
         let isUnwanted = isUnwanted(freshness, control)
-        let mayServe = freshness.isFresh ? !control.isNoCache : mayServeStale(freshness, control)
+        let mayServe =
+            request.mode.servesUnvalidated
+            || (freshness.isFresh ? !control.isNoCache : mayServeStale(freshness, control))
         if !isUnwanted, mayServe { return .serve(answer()) }
         let reason: CacheStatus.Forwarding = freshness.isFresh && isUnwanted ? .request : .stale
         let staleOnError = mayReplaceError(freshness, control) ? best : nil
@@ -111,7 +113,6 @@ private struct CacheLookupRule {
     /// Whether the request accepts the response although it is stale (RFC 9111 §4.2.4).
     private func mayServeStale(_ freshness: Freshness, _ control: CacheControl) -> Bool {
         guard !control.forbidsStale else { return false }
-        if request.mode == .preferCache || request.mode == .onlyIfCached { return true }
         if let limit = request.control.maxStale, limit == .max || freshness.stalenessInMilliseconds <= limit * 1000 {
             return true
         }
@@ -126,8 +127,8 @@ private struct CacheLookupRule {
         return freshness.stalenessInMilliseconds < seconds * 1000
     }
 
-    /// Whether the response, even a fresh one, may replace an error. The request, the response or the policy must allow
-    /// it, and none may forbid it.
+    /// Whether the response, even a fresh one, may replace an error: one of request, response and policy allows it, and
+    /// none forbids it.
     private func mayReplaceError(_ freshness: Freshness, _ control: CacheControl) -> Bool {
         guard !control.forbidsStale, !request.control.isNoCache, request.mode != .revalidate else { return false }
         let stated = [control.staleIfError, request.control.staleIfError].compactMap { $0 }.max()
@@ -154,8 +155,7 @@ private struct CacheLookupRule {
             let best = matching.first.flatMap { valid.contains($0) ? $0 : nil }
             let modified = best.flatMap { lastModified(variants[$0]) }
             let hasTag = best.map { variants[$0].entityTag != nil } ?? false
-            // A server that receives a tag ignores the date, so the date of a response without a tag must be sent
-            // alone.
+            // A server that receives tags ignores the date, so the date of a response without a tag is sent alone.
             if hasTag || modified == nil {
                 let others = VariantRule.newestFirst(valid.filter { !matching.contains($0) }, variants)
                 let tags = tags(matching.filter(valid.contains) + others, offered: &offered)
@@ -172,7 +172,7 @@ private struct CacheLookupRule {
         return ForwardPlan(reason: reason, fields: fields, offered: offered, staleOnError: staleOnError)
     }
 
-    /// The tags of stored responses as a list. A tag that would exceed the limit is omitted.
+    /// Returns the tags of stored responses as a list. A tag that would exceed ``tagLimit`` is omitted.
     private func tags(_ indices: [Int], offered: inout [Int]) -> [UInt8] {
         var tags: [UInt8] = []
         for index in indices {
@@ -185,7 +185,7 @@ private struct CacheLookupRule {
         return tags
     }
 
-    /// The date as the server wrote it, since some servers only compare the text; `nil` if it is invalid.
+    /// Returns the date as the server wrote it, since some servers only compare the text; `nil` if it is invalid.
     private func lastModified(_ variant: StoredVariant) -> ArraySlice<UInt8>? {
         variant.dates.lastModified.flatMap { _ in variant.head.fields.rawValues(of: "Last-Modified").first }
     }

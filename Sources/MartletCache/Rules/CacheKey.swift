@@ -6,15 +6,15 @@ import MartletWire
 package struct CacheKey: Hashable, Sendable {
     /// The URL of the request, without fragment and user info, in its normal form.
     package var url: String
-    /// The part of the cache: empty for the part that all share, a digest of the credentials, or a name that the
-    /// program gives. It is stored on disk, so it must not be a secret.
+    /// The part of the cache: empty for the shared part, a digest of the credentials, or a name from the program. It is
+    /// stored on disk, so it must not be a secret.
     package var partition: String
 
     package init(url: String, partition: String = "") { (self.url, self.partition) = (url, partition) }
 
-    /// Creates the key of an http or https URL in any spelling, in normal form (``KeyURL``); `nil` for any other text.
+    /// Creates the key of an http or https URL, in normal form (``KeyURL``); `nil` for any other text.
     ///
-    /// Paths and queries are compared as they are: `%7E` and `~` produce two keys, which costs at most one request.
+    /// Paths and queries are not normalized: `%7E` and `~` produce two keys, which costs at most one request.
     package init?(of url: String, partition: String = "") {
         guard let parts = KeyURL(url) else { return nil }
         self.init(url: parts.text, partition: partition)

@@ -1,7 +1,7 @@
 import MartletContent
 package import MartletWire
 
-/// The rules of a cache where neither request nor response has directives. The defaults are those of RFC 9111.
+/// The rules for messages without cache directives. The defaults are those of RFC 9111.
 package struct CachePolicy: Equatable, Sendable {
     /// Lifetimes of responses that specify none; no rules by default.
     package var defaults: DefaultFreshness
@@ -20,18 +20,17 @@ package struct CachePolicy: Equatable, Sendable {
 public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
     /// As in RFC 9111: a fresh stored response is served, a stale one is validated.
     case standard
-    /// The response comes from the network, and is stored. `no-cache` is sent to other caches, unless the request has
-    /// its own `Cache-Control`.
+    /// The response comes from the network, and is stored. A request without `Cache-Control` gets `no-cache`.
     case reload
     /// The stored response is validated even if it is fresh, unless it is also `immutable` (RFC 8246).
     case revalidate
-    /// The stored response is served, even a stale one, unless it has `no-cache` or `must-revalidate`. Without a usable
-    /// stored response, the network is used.
+    /// The stored response is served, whatever its age and its directives, such as `no-cache` and `must-revalidate`.
+    /// Without one, or if directives of the request reject it, the network is used.
     case preferCache
-    /// Like ``preferCache``, but without the network: the status is 504 if no stored response may be used.
+    /// Like ``preferCache``, but without the network: the status is 504 if nothing suitable is stored.
     case onlyIfCached
-    /// The response comes from the network; nothing is looked up or stored. `no-store` is sent so that other caches
-    /// store nothing either (RFC 9111 §5.2.1.5), unless the request has its own `Cache-Control`.
+    /// The response comes from the network; nothing is looked up or stored. A request without `Cache-Control` gets
+    /// `no-store`, so that other caches store nothing either (RFC 9111 §5.2.1.5).
     case noStore
     /// The stored response is delivered immediately as a preview, even if it is stale or has `no-cache`; then the
     /// response of the network. There is one delivery if nothing is stored or the stored response is fresh, otherwise
@@ -43,6 +42,8 @@ public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
 
     /// Whether the stored response is delivered before that of the network.
     package var startsWithPreview: Bool { self == .cacheThenNetwork || self == .cacheThenRevalidate }
+    /// Whether the stored response is served even if RFC 9111 §4.2.4 requires a validation.
+    package var servesUnvalidated: Bool { self == .preferCache || self == .onlyIfCached }
 }
 
 /// Lifetimes, by content type, of responses that do not specify one.
@@ -85,7 +86,7 @@ public struct DefaultFreshness: Equatable, Sendable {
         Rule(type: "image/*", seconds: 604_800), Rule(type: "*/*", seconds: 600),
     ])
 
-    /// The lifetime, in seconds, of a response with these fields; `nil` if no rule matches.
+    /// Returns the lifetime, in seconds, of a response with these fields; `nil` if no rule matches.
     package func seconds(for fields: FieldBlock) -> Int64? {
         guard !rules.isEmpty else { return nil }
         let type = fields.firstValue(of: "Content-Type").flatMap { MediaType($0) }

@@ -9,8 +9,7 @@ package final class CacheRequest: Sendable {
     package let fields: FieldBlock
     /// The use that the request makes of the cache.
     package let mode: CacheMode
-    /// Computes a digest of a secret field value for the disk. Without it, responses that vary with a secret are not
-    /// stored.
+    /// Computes the digest of a secret field value; with `nil`, responses that vary with a secret are not stored.
     package let keyedDigest: (@Sendable (String) -> String)?
     package let control: CacheControl
     /// The fields of the request that the cache has to consider.
@@ -25,7 +24,7 @@ package final class CacheRequest: Sendable {
         control = marks.contains(.control) ? CacheControl(request: fields) : CacheControl()
     }
 
-    /// Whether a stored response may be served: for GET and HEAD.
+    /// Whether a stored response may be served: for GET or HEAD.
     var isLookedUp: Bool { method == "GET" || method == "HEAD" }
     /// Whether the request or its mode forbids the cache to store anything.
     package var isNoStore: Bool { mode == .noStore || control.isNoStore }

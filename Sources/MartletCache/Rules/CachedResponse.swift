@@ -26,7 +26,7 @@ package struct CachedResponse: Equatable, Sendable {
     ///
     /// Conditions and ranges are evaluated as a server would: `If-None-Match` or `If-Modified-Since` lead to 304,
     /// `Range` to 206 or 416 if `If-Range` matches, several ranges to the whole body (RFC 9111 §4.3.2, RFC 9110 §14.2).
-    /// - Parameter isValidated: whether the network has just confirmed the stored response.
+    /// - Parameter isValidated: Whether the network has just confirmed the stored response.
     init(
         variant: Int, _ stored: StoredVariant, to request: CacheRequest, freshness: Freshness,
         isValidated: Bool = false, status: CacheStatus
@@ -63,7 +63,7 @@ package struct CachedResponse: Equatable, Sendable {
         }
     }
 
-    /// The stored fields with the current age (RFC 9111 §5.1). The fields that `no-cache` names are removed, unless they
+    /// Returns the stored fields with the current age (RFC 9111 §5.1), without those that `no-cache` names, unless they
     /// were just validated (§5.2.2.4).
     private static func servedFields(_ stored: StoredVariant, freshness: Freshness, isValidated: Bool) -> FieldBlock {
         let withheld = stored.control.fieldsToValidate
@@ -88,8 +88,8 @@ package struct CachedResponse: Equatable, Sendable {
         !request.hasRange || !stored.head.fields.contains("Content-Encoding")
     }
 
-    /// The requested ranges of the stored body; empty if none is satisfiable. `nil` without a range, or if it is
-    /// ignored: malformed, in another unit, `If-Range` does not match, or the stored status is not 200.
+    /// Returns the requested ranges of the stored body; empty if none is satisfiable. `nil` without a range, or if it
+    /// is ignored: malformed, in another unit, `If-Range` does not match, or the stored status is not 200.
     private static func ranges(_ request: CacheRequest, _ stored: StoredVariant) -> [Range<UInt64>]? {
         guard request.hasRange else { return nil }
         let values = request.fields.values(of: "Range")
@@ -115,7 +115,7 @@ package struct CachedResponse: Equatable, Sendable {
 
     // MARK: Conditions (RFC 9111 §4.3.2, RFC 9110 §13.2.2)
 
-    /// Whether the caller has the stored 2xx response already, by `If-None-Match`, or else by `If-Modified-Since`.
+    /// Whether the caller already has the stored 2xx response, by `If-None-Match`, else by `If-Modified-Since`.
     private static func isNotModified(_ request: CacheRequest, _ stored: StoredVariant) -> Bool {
         guard request.isConditional, (200..<300).contains(stored.head.status) else { return false }
         let tags = request.fields.rawValues(of: "If-None-Match")

@@ -11,10 +11,9 @@ package struct Freshening: Equatable, Sendable {
     /// Updates a stored head from the head of a response that confirms it.
     ///
     /// Each new field replaces all stored fields of its name, except fields of the connection and fields that describe
-    /// the stored bytes. A weak tag also stays if the new tag is the same but strong, since a strong tag belongs to
-    /// other bytes (RFC 9110 §8.8.1). Without a new `Age`, the old one is removed; without a new `Date`, the time of
-    /// receipt replaces it.
-    /// - Parameter response: the head of a 304, or of a 200 to HEAD.
+    /// the stored bytes. A weak tag is not replaced by the same strong tag, which belongs to other bytes (RFC 9110
+    /// §8.8.1). Without a new `Age`, the old one is removed; without a new `Date`, the time of receipt replaces it.
+    /// - Parameter response: The head of a 304, or of a 200 to HEAD.
     package init(
         variant: Int, _ old: StoredHead, by response: ResponseHead, to request: CacheRequest, requestTime: WallTime,
         responseTime: WallTime
@@ -59,12 +58,11 @@ package struct Freshening: Equatable, Sendable {
 
 /// The choice of the stored responses that a message without a body confirms (RFC 9111 §4.3.4, §4.3.5).
 enum FresheningRule {
-    /// The stored responses that a 304 confirms, by index, the one to serve first; empty if it confirms none.
+    /// Returns the stored responses that a 304 confirms, by index, the one to serve first; empty if it confirms none.
     ///
-    /// A strong tag confirms all responses that have it. A weak tag, or a date, confirms the newest response that has
-    /// it. A 304 without validators confirms the offered response if there was only one, because many servers omit the
-    /// tag.
-    /// - Parameter offered: those that the request offered, by index, the selected one first.
+    /// A strong tag confirms all responses that have it; a weak tag, or a date, the newest one that has it. A 304
+    /// without validators, which many servers send, confirms a single offered response.
+    /// - Parameter offered: The responses that the request offered, by index, the selected one first.
     static func selected(by response: ResponseHead, among variants: [StoredVariant], offered: [Int]) -> [Int] {
         let candidates = variants.indices.filter { (200..<300).contains(variants[$0].head.status) }
         // The offered ones first, in their order; then the others, the newest first.
@@ -81,30 +79,29 @@ enum FresheningRule {
         // With an invalid tag, a 304 confirms nothing if an offered response has a tag.
         if response.fields.contains("ETag"), offered.contains(where: { variants[$0].entityTag != nil }) { return [] }
         if response.fields.contains("Last-Modified") {
-            let received = WallTime(milliseconds: 0)
-            let date = MessageDates.single("Last-Modified", in: response.fields, received: received)
-            guard let date else { return [] }
-            return Array(ordered(candidates.filter { variants[$0].dates.lastModified == date }).prefix(1))
+            return Array(ordered(candidates.filter { variants[$0].isDated(as: response.fields) }).prefix(1))
         }
         return offered.count == 1 ? offered.filter(candidates.contains) : []
     }
 
-    /// Whether a response to HEAD describes, and so updates, a stored response to GET; otherwise the stored response is
-    /// out of date.
-    ///
-    /// If the response has a tag, a date or a length, these must be equal to those of the stored one.
+    /// Whether a response to HEAD updates a stored response to GET: its tag, date and length, if it has them, are
+    /// equal. Otherwise the stored response is out of date.
     static func isSame(_ response: ResponseHead, _ stored: StoredVariant) -> Bool {
         let fields = response.fields
         if fields.contains("ETag") {
             guard let tag = EntityTag(of: fields), stored.entityTag == tag else { return false }
         }
-        if fields.contains("Last-Modified") {
-            let received = stored.head.responseTime
-            guard let date = MessageDates.single("Last-Modified", in: fields, received: received),
-                stored.dates.lastModified == date
-            else { return false }
-        }
+        if fields.contains("Last-Modified"), !stored.isDated(as: fields) { return false }
         let length = fields.rawValues(of: "Content-Length").first
         return length.map { DecimalNumber($0).exactValue == stored.bodyLength } ?? true
+    }
+}
+
+extension StoredVariant {
+    /// Whether fields have the `Last-Modified` of this response. Both are read at the time of its receipt, so that the
+    /// same year of two digits is in the same century (RFC 9110 §5.6.7).
+    fileprivate func isDated(as fields: FieldBlock) -> Bool {
+        let date = MessageDates.single("Last-Modified", in: fields, received: head.responseTime)
+        return date != nil && date == dates.lastModified
     }
 }

@@ -96,7 +96,7 @@ package struct MessageDates: Equatable, Sendable {
     package let age: Int64
 
     /// Parses the fields of a response.
-    /// - Parameter received: the time of receipt, by which years of two digits are interpreted.
+    /// - Parameter received: The time of receipt, by which years of two digits are interpreted.
     package init(_ fields: FieldBlock, received: WallTime) {
         date = MessageDates.single("Date", in: fields, received: received) ?? received.seconds
         lastModified = MessageDates.single("Last-Modified", in: fields, received: received)
@@ -106,7 +106,7 @@ package struct MessageDates: Equatable, Sendable {
         age = ages?.first { _ in true }.flatMap(DeltaSeconds.value) ?? 0
     }
 
-    /// The date, in seconds since 1970, of a field that occurs once, or several times with the same value.
+    /// Returns the date, in seconds since 1970, of a field that occurs once, or several times with the same value.
     static func single(_ name: String, in fields: FieldBlock, received: WallTime) -> Int64? {
         let values = fields.rawValues(of: name)
         guard let first = values.first, first.count <= 64, values.allSatisfy({ $0 == first }) else { return nil }

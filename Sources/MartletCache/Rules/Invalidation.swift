@@ -8,19 +8,13 @@ package struct InvalidationLog: Sendable {
     /// A moment between invalidations.
     package struct Epoch: Sendable { fileprivate let number: UInt64 }
 
-    /// The maximum number of URLs, at least 1.
-    private let limit: Int
     private var count: UInt64 = 0
-    /// The first epoch that may be valid. Earlier ones are invalid for every URL: everything was invalidated, or
-    /// entries of the log were removed.
+    /// The first epoch that may be valid. Earlier ones are invalid for every URL.
     private var floor: UInt64 = 0
-    private var latest: [String: UInt64] = [:]
-    /// The URLs in the order of their invalidation; a URL that was invalidated again occurs again.
-    private var order: [(url: String, number: UInt64)] = []
-    private var first = 0
+    private var latest: RecentKeys<String, UInt64>
 
     /// Creates a log with a maximum number of URLs, 1024 by default.
-    package init(limit: Int = 1024) { self.limit = max(1, limit) }
+    package init(limit: Int = 1024) { latest = RecentKeys(limit: limit) }
 
     /// The current epoch, for a request that is about to be sent.
     package var epoch: Epoch { Epoch(number: count) }
@@ -28,25 +22,14 @@ package struct InvalidationLog: Sendable {
     /// Records that a URL is out of date, in all partitions.
     package mutating func invalidate(_ url: String) {
         count += 1
-        latest[url] = count
-        order.append((url, count))
-        while order.count - first > limit {
-            let oldest = order[first]
-            first += 1
-            guard latest[oldest.url] == oldest.number else { continue }
-            latest[oldest.url] = nil
-            floor = max(floor, oldest.number)
-        }
-        guard first > limit else { return }
-        order.removeFirst(first)
-        first = 0
+        floor = max(floor, latest.update(count, for: url).removed ?? 0)
     }
 
     /// Records that everything is out of date: the cache was cleared.
     package mutating func invalidateAll() {
         count += 1
         floor = count
-        (latest, order, first) = ([:], [], 0)
+        latest = RecentKeys(limit: latest.limit)
     }
 
     /// Whether the response to a request of an epoch may be stored.
@@ -62,9 +45,9 @@ package enum InvalidationRule {
         "GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY", "PRI",
     ]
 
-    /// The URLs that are out of date, in normal form: the request's, then those that `Location` and `Content-Location`
-    /// name at the same origin. None after a safe method or an error.
-    /// - Parameter resolve: resolves a reference against the request's URL; `nil` if it is malformed.
+    /// Returns the URLs that are out of date, in normal form: the request's, then those that `Location` and
+    /// `Content-Location` name at the same origin. None after a safe method or an error.
+    /// - Parameter resolve: Resolves a reference against the request's URL; `nil` if it is malformed.
     package static func targets(method: String, url: String, response: ResponseHead, resolve: (String) -> String?)
         -> [String]
     {

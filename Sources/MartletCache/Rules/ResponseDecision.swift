@@ -23,7 +23,7 @@ package struct ResponseDecision: Equatable, Sendable {
     package private(set) var removed: [Int] = []
     /// The stored responses, by index, that are out of date, and are removed if the new response is not stored.
     package private(set) var superseded: [Int] = []
-    /// The status for `Cache-Status`. ``CacheStatus/isStored`` is based on the head alone.
+    /// The status for `Cache-Status`, before anything is stored.
     package let status: CacheStatus
 }
 
@@ -36,7 +36,7 @@ package struct CacheUpdateRule: Sendable {
     private let policy: CachePolicy
 
     /// Creates the rule for one request.
-    /// - Parameter variants: the stored responses of the decision, in the same order: all indices refer to these.
+    /// - Parameter variants: The stored responses of the decision, in the same order: all indices refer to these.
     package init(
         _ request: CacheRequest, after decision: CacheDecision, variants: [StoredVariant],
         policy: CachePolicy = CachePolicy()
@@ -73,13 +73,12 @@ package struct CacheUpdateRule: Sendable {
         if response.status >= 500, !matching.isEmpty {
             return ResponseDecision(storage: .reject(.error), status: status)
         }
-        status.isStored = true
         status.timeToLive = Freshness(of: head, now: responseTime, defaults: policy.defaults).timeToLive
         return ResponseDecision(storage: storage, superseded: superseded, status: status)
     }
 
     /// Decides about a failed request: the stored response that may replace the error, or `nil`.
-    /// - Parameter status: the status of the error; `nil` if there was no response.
+    /// - Parameter status: The status of the error; `nil` if there was no response.
     package func failed(with status: Int? = nil, now: WallTime) -> CachedResponse? {
         staleAnswer(now: now, CacheStatus(forwarding: plan?.reason, forwardStatus: status))
     }
@@ -104,7 +103,6 @@ package struct CacheUpdateRule: Sendable {
         let freshness = Freshness(of: stored, now: now, defaults: policy.defaults)
         var status = status
         status.timeToLive = freshness.timeToLive
-        status.isStored = first.isKept
         let answer = CachedResponse(
             variant: first.variant, stored, to: request, freshness: freshness, isValidated: true, status: status)
         return ResponseDecision(
@@ -121,8 +119,8 @@ package struct CacheUpdateRule: Sendable {
         return ResponseDecision(storage: .reject(.method), freshened: freshened, removed: removed, status: status)
     }
 
-    /// The stored response that replaces an error.
-    /// - Parameter asked: the cache status of the request that went to the network: not a hit (RFC 9211 §2.1).
+    /// Returns the stored response that replaces an error.
+    /// - Parameter asked: The cache status of the request that went to the network: not a hit (RFC 9211 §2.1).
     private func staleAnswer(now: WallTime, _ asked: CacheStatus) -> CachedResponse? {
         guard let index = plan?.staleOnError, variants.indices.contains(index),
             VariantRule.matching(request, variants).contains(index)

@@ -71,8 +71,8 @@ package enum SharingRule {
     /// Decides about a response that is to be stored.
     ///
     /// A response that may be served without validation may be shared. Requests made before its head was received may
-    /// also share a response without a lifetime, because it answers a concurrent request.
-    /// - Parameter requestedBefore: whether the request was made before the head was received.
+    /// also share a response without a lifetime, because they are concurrent.
+    /// - Parameter requestedBefore: Whether the request was made before the head was received.
     package static func allows(
         _ response: StoredVariant, for request: CacheRequest, requestedBefore: Bool, now: WallTime, policy: CachePolicy
     ) -> Bool {
@@ -107,8 +107,7 @@ enum StatusRule {
     /// Errors that a stale response may replace (`stale-if-error`).
     static let errorsForStale: Set = [500, 502, 503, 504]
 
-    /// Whether a response to GET makes an older stored one out of date, even if it may not be stored itself: 2xx, 3xx,
-    /// 404 and 410, but neither 206 nor 304.
+    /// Whether a response to GET, even one that is not stored, makes an older stored one out of date.
     static func supersedes(_ status: Int) -> Bool {
         status == 404 || status == 410 || (200..<400).contains(status) && status != 206 && status != 304
     }

@@ -14,7 +14,7 @@ enum StoredFields {
         "content-range", "content-location", "location", "pragma",
     ]
 
-    /// The names in `Connection`, in lower case.
+    /// Returns the names in `Connection`, in lower case.
     private static func connectionNames(_ fields: FieldBlock) -> Set<String> {
         let members = fields.rawValues(of: "Connection").flatMap { ElementList($0) }
         return Set(members.filter { $0.count <= 256 }.map(\.lowercasedText))
@@ -25,7 +25,7 @@ enum StoredFields {
         !connectionNames(fields).isDisjoint(with: needed)
     }
 
-    /// The fields of a response that are stored, with a `Date` if it has no valid one (RFC 9110 §6.6.1).
+    /// Returns the fields of a response that are stored, with a `Date` if it has no valid one (RFC 9110 §6.6.1).
     static func kept(_ fields: FieldBlock, received: WallTime) -> FieldBlock {
         var dropped = hopByHop.union(connectionNames(fields))
         // `Transfer-Encoding` overrides the length, which may be wrong (RFC 9112 §6.3).
@@ -37,7 +37,7 @@ enum StoredFields {
         return kept
     }
 
-    /// The fields of a block whose names, in lower case, pass a test.
+    /// Returns the fields of a block whose names, in lower case, pass a test.
     static func filtered(_ fields: FieldBlock, _ passes: (String) -> Bool) -> FieldBlock {
         var kept = FieldBlock()
         for index in fields.indices where passes(fields.name(at: index).lowercasedText) {

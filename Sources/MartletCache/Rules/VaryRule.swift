@@ -4,12 +4,12 @@ package import MartletWire
 package enum VaryRule: Equatable, Sendable {
     /// These fields: names in lower case, sorted, without duplicates; empty without `Vary`.
     case fields([String])
-    /// The value `*`, an invalid name, or more than ``nameLimit`` names: the response answers no other request.
+    /// The value `*`, an invalid name, or more than ``nameLimit`` names: the response matches no other request.
     case everything
 
     /// The maximum number of names: more would make each lookup expensive.
     package static let nameLimit = 32
-    /// The maximum size, in bytes, of the request fields that are stored with a response; beyond it, it is not stored.
+    /// The maximum size of the request fields that are stored with a response, in bytes. Above it, nothing is stored.
     package static let selectionLimit = 16_384
     /// The fields with secrets. ``CacheRequest/keyedDigest`` of their values is stored instead of them.
     private static let secretNames: Set<String> = ["authorization", "cookie", "cookie2", "proxy-authorization"]
@@ -28,8 +28,8 @@ package enum VaryRule: Equatable, Sendable {
         self = .fields(names.sorted())
     }
 
-    /// The values, in a request, of the fields that a response is selected by, to be stored with it. `nil` if the
-    /// response answers no other request, the values are above ``selectionLimit``, or a secret has no digest.
+    /// Returns the values, in a request, of the fields that a response is selected by, to be stored with it. `nil` if
+    /// the response answers no other request, the values are above ``selectionLimit``, or a secret has no digest.
     package func selections(of request: CacheRequest) -> [StoredHead.Selection]? {
         guard case .fields(let names) = self else { return nil }
         var selections: [StoredHead.Selection] = []
@@ -48,11 +48,10 @@ package enum VaryRule: Equatable, Sendable {
         head.selections.allSatisfy { selection($0.name, in: request) == $0 }
     }
 
-    /// A normalized field of a request, by its name in lower case: values with equal meanings become equal texts (RFC
-    /// 9111 §4.1). `nil` for a secret of which no digest can be computed.
+    /// Returns a normalized field of a request, by its name in lower case: values with equal meanings become equal
+    /// texts (RFC 9111 §4.1). `nil` for a secret of which no digest can be computed.
     ///
-    /// Lines are joined by commas. Lists of codings, character sets and languages ignore case; the former two also
-    /// ignore order.
+    /// Lines are joined by commas. Lists of codings, charsets and languages ignore case, the first two also order.
     private static func selection(_ name: String, in request: CacheRequest) -> StoredHead.Selection? {
         let lines = request.fields.rawValues(of: name)
         guard !lines.isEmpty else { return StoredHead.Selection(name: name, value: nil) }
@@ -68,7 +67,7 @@ package enum VaryRule: Equatable, Sendable {
         return StoredHead.Selection(name: name, value: value)
     }
 
-    /// The members of a list, in lower case, without blanks around semicolons and equals signs.
+    /// Returns the members of a list, in lower case, without blanks around semicolons and equals signs.
     private static func members(_ lines: [ArraySlice<UInt8>]) -> [String] {
         lines.flatMap { line in
             ElementList(line).map { member in
@@ -80,7 +79,7 @@ package enum VaryRule: Equatable, Sendable {
 
 /// The stored responses of a URL that match a request, and those that a new one replaces (RFC 9111 §4, §4.1).
 package enum VariantRule {
-    /// The variants that match a request, by index, the best first: by `Date`, then by time of receipt.
+    /// Returns the variants that match a request, by index, the best first: by `Date`, then by time of receipt.
     package static func matching(_ request: CacheRequest, _ variants: [StoredVariant]) -> [Int] {
         newestFirst(variants.indices.filter { matches(request, variants[$0]) }, variants)
     }
@@ -94,12 +93,11 @@ package enum VariantRule {
         return VaryRule.matches(head, request) && ContentCodingRule.accepts(variant, request)
     }
 
-    /// The variants to remove for a new one, by index: those that it replaces, and, above a limit, the oldest.
+    /// Returns the variants to remove for a new one, by index: those that it replaces, and, above a limit, the oldest.
     ///
-    /// A response without selections answers every request, so it replaces all others and is replaced by any. Any other
-    /// response replaces the one with the same selections. Responses of another key, which has the same digest, are
-    /// also replaced.
-    /// - Parameter limit: the maximum number of variants, including the new one.
+    /// A response without selections matches every request, so it replaces all others and is replaced by any. Any other
+    /// response replaces the one with the same selections. Responses of other keys with the same digest are replaced.
+    /// - Parameter limit: The maximum number of variants, including the new one.
     package static func displaced(by new: StoredHead, in heads: [StoredHead], limit: Int) -> [Int] {
         let displaced = heads.indices.filter { index in
             let selections = heads[index].selections
@@ -123,14 +121,13 @@ package enum VariantRule {
 
 /// Whether a request accepts a stored response in the codings of its stored body (RFC 9110 §12.5.3).
 ///
-/// An encoded response is not served to a request that does not accept the coding, even without `Vary`: many servers
-/// omit that field, and nothing would decode the body. Without an `Accept-Encoding` field no coding is accepted,
-/// although RFC 9110 allows any.
+/// An encoded response is not served to a request that does not accept the coding, even without `Vary`, which many
+/// servers omit. Without an `Accept-Encoding` field no coding is accepted, although RFC 9110 allows any.
 enum ContentCodingRule {
     /// The codings that are negotiated (IANA's registry); other codings are accepted as sent.
     private static let negotiated: Set<String> = ["gzip", "deflate", "compress", "br", "zstd"]
 
-    /// The negotiated codings of a response, by their names in lower case.
+    /// Returns the negotiated codings of a response, by their names in lower case.
     static func codings(of fields: FieldBlock) -> [String] {
         fields.rawValues(of: "Content-Encoding").flatMap { value in
             ElementList(value).map { name($0) }.filter { negotiated.contains($0) }
@@ -167,7 +164,7 @@ enum ContentCodingRule {
             || rest.first == UInt8(ascii: ".") && rest.dropFirst().allSatisfy { $0 == UInt8(ascii: "0") }
     }
 
-    /// The name of a coding in lower case, without the obsolete `x-` (RFC 9110 §8.4.1).
+    /// Returns the name of a coding in lower case, without the obsolete `x-` (RFC 9110 §8.4.1).
     private static func name(_ bytes: ArraySlice<UInt8>) -> String {
         switch bytes.lowercasedText {
         case "x-gzip": "gzip"

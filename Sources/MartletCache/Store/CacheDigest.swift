@@ -29,13 +29,13 @@ extension CacheDigest {
         self.init(high: high, low: low)
     }
 
-    /// The 16 hexadecimal digits of a number, in lower case.
+    /// Returns the 16 hexadecimal digits of a number, in lower case.
     static func text(of number: UInt64) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 
-    /// The value of 16 hexadecimal digits in lower case; `nil` for any other text.
+    /// Returns the value of 16 hexadecimal digits in lower case; `nil` for any other text.
     static func number(_ text: Substring.UTF8View) -> UInt64? {
         guard text.count == 16, text.allSatisfy({ 0x30...0x39 ~= $0 || 0x61...0x66 ~= $0 }) else { return nil }
         return UInt64(Substring(text), radix: 16)
@@ -117,7 +117,7 @@ struct BlockChecksums: Equatable, Sendable {
         finish()
     }
 
-    /// The number of checksums of a body of this length.
+    /// Returns the number of checksums of a body of this length.
     static func count(of byteCount: UInt64) -> UInt64 {
         byteCount / UInt64(blockByteCount) + (byteCount % UInt64(blockByteCount) == 0 ? 0 : 1)
     }

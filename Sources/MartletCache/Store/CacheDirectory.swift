@@ -1,13 +1,12 @@
 import Glibc
 package import MartletStorage
 
-/// The directory of a cache.
 struct CacheDirectory: Sendable {
     /// The reason why the directory cannot be used.
     enum AccessError: Error {
-        /// It belongs to another user or program, or others may read or write it.
+        /// The directory belongs to another user or program, or others may read or write it.
         case rejected(CacheDirectoryError)
-        /// It is missing and cannot be created, or is not a directory.
+        /// The directory is missing and cannot be created, or the path is not that of a directory.
         case storage(StorageError)
 
         var error: StorageError {
@@ -25,14 +24,13 @@ struct CacheDirectory: Sendable {
     /// Whether a missing directory is created. Inspecting a cache creates no files.
     var createsIfMissing = true
 
-    /// The path of one of its files.
     func path(of file: CacheFile) -> String { "\(path)/\(file.name)" }
 
-    /// The size of the directory itself, without its files, in bytes.
+    /// Returns the size of the directory itself, without its files, in bytes.
     func allocatedByteCount() throws(StorageError) -> UInt64 { try files.status(at: path + "/.").allocatedByteCount }
 
     /// Creates the directory if it is missing, checks its owner and mode, and returns the kind of its files.
-    /// - Parameter withParents: whether missing parent directories may be created, too.
+    /// - Parameter withParents: Whether missing parent directories may be created, too.
     func prepare(withParents: Bool) throws(AccessError) -> FolderKind.Finding {
         let status = try converting { () throws(StorageError) -> FileStatus in
             // The dot makes the system follow a symbolic link: the user decides where the directory is.
@@ -52,7 +50,7 @@ struct CacheDirectory: Sendable {
         do throws(StorageError) { return try body() } catch { throw .storage(error) }
     }
 
-    /// Determines the kind of its files: a cache's, another program's, or none.
+    /// Determines the kind of the files: a cache's, another program's, or none.
     func inspect() throws(StorageError) -> FolderKind.Finding {
         try FolderKind.cache.inspect(path, files, isLock: { _ in false }) { name in
             switch CacheFile(name: name) {
@@ -113,11 +111,11 @@ enum CacheFile: Hashable, Sendable {
 
 /// The reason why a directory cannot hold a cache: responses are not stored where others may read or write.
 public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It belongs to another user.
+    /// The directory belongs to another user.
     case ownedByAnotherUser(path: String)
-    /// Other users may read or write it.
+    /// Other users may read or write the directory.
     case accessibleByOthers(path: String)
-    /// It has files of another program, which the reason describes, and is not a cache. Nothing in it was changed.
+    /// The directory has files of another program, which the reason describes. Nothing in it was changed.
     case holdsOtherFiles(path: String, reason: String)
 
     /// The problem and its solution.
@@ -136,14 +134,13 @@ public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConverti
 
 /// The reason why a directory cannot be opened as an existing cache.
 package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It belongs to another user, or other users may read or write it.
+    /// The directory belongs to another user, or other users may read or write it.
     case rejected(CacheDirectoryError)
     case missing(path: String)
-    /// The path is not that of a directory.
     case notADirectory(path: String)
-    /// It has files of another program, and is not the directory of a cache. The reason describes the files.
+    /// The directory has files of another program, which the reason describes.
     case noCache(path: String, reason: String)
-    /// It cannot be inspected.
+    /// The directory cannot be inspected.
     case storage(StorageError)
 
     init(_ error: StorageError, _ path: String) {

@@ -4,32 +4,33 @@ import Synchronization
 
 /// The right to store, evict and write the index: held by one thread of one process at a time.
 ///
-/// The kernel releases it when its holder dies. Reading needs no lock.
+/// The kernel releases it when its process ends. Reading needs no lock.
 final class CacheLock: Sendable {
     /// The maximum time that a process waits for a lock of another one.
     private static let maximumWait = Duration.seconds(1)
     /// The time after which a lock counts as held up. Until then, another process is probably storing a response.
     private static let blockedThreshold = Duration.milliseconds(50)
-    /// The times at which a lock was first found to be held by another process, by directory, for all caches.
-    private static let heldSince = Mutex<[String: ContinuousClock.Instant]>([:])
+    /// The time for which a failed attempt counts: later, the lock may be free.
+    private static let failureAge = Duration.seconds(10)
+    /// The first and the last failed attempt since the last success, by directory, for all caches.
+    private static let failures = Mutex<[String: (first: ContinuousClock.Instant, last: ContinuousClock.Instant)]>([:])
 
     private let folder: CacheDirectory
-    /// The lock file, once it is open. The thread that has the lock holds this mutex, too, but not while it waits for
-    /// another process.
+    /// The lock file, once it is open. A thread holds this mutex while it has the lock, but not while it waits for one.
     private let file = Mutex<OpenFile?>(nil)
 
     init(_ folder: CacheDirectory) { self.folder = folder }
 
-    /// Whether another process has held the lock for longer than storing takes. It does not block.
-    var isHeldUp: Bool {
-        let since = CacheLock.heldSince.withLock { $0.isEmpty ? nil : $0[folder.path] }
-        return since.map { $0.duration(to: .now) > CacheLock.blockedThreshold } ?? false
+    /// Whether another process has held the lock for longer than storing takes, by recent attempts. It does not block.
+    func isHeldUp(at now: ContinuousClock.Instant = .now) -> Bool {
+        guard let failed = CacheLock.failures.withLock({ $0.isEmpty ? nil : $0[folder.path] }) else { return false }
+        return failed.first.duration(to: now) > CacheLock.blockedThreshold
+            && failed.last.duration(to: now) < CacheLock.failureAge
     }
 
     /// Runs a closure with exclusive access to the directory. The closure must not acquire the lock again.
-    /// - Throws: the closure's error; the error of opening the lock file; `EWOULDBLOCK` if another process, stopped or
-    ///   with a hanging disk, holds the lock. The first such error is thrown after a second, later ones immediately,
-    ///   until a call succeeds.
+    /// - Throws: The closure's error; the error of opening the lock file; `EWOULDBLOCK` if another process holds the
+    ///   lock for a second. Later calls then throw immediately, until one succeeds.
     func withLock<Value: Sendable>(_ body: (inout CacheUsage) throws(StorageError) -> Value) throws(StorageError)
         -> Value
     {
@@ -60,13 +61,13 @@ final class CacheLock: Sendable {
         }
     }
 
-    /// Whether this process may wait for the lock that it has just failed to acquire.
+    /// Whether this process may wait longer for the lock that it has just failed to acquire.
     private func mayWait() -> Bool {
         let now = ContinuousClock.now
-        return CacheLock.heldSince.withLock { heldSince in
-            let since = heldSince[folder.path] ?? now
-            heldSince[folder.path] = since
-            return since.duration(to: now) < CacheLock.maximumWait
+        return CacheLock.failures.withLock { failures in
+            let first = failures[folder.path]?.first ?? now
+            failures[folder.path] = (first, now)
+            return first.duration(to: now) < CacheLock.maximumWait
         }
     }
 
@@ -78,7 +79,7 @@ final class CacheLock: Sendable {
             if let file { candidate = file } else { candidate = try open(path) }
             file = candidate
             guard try folder.files.tryLock(candidate) else { return nil }
-            CacheLock.heldSince.withLock { if !$0.isEmpty { $0[folder.path] = nil } }
+            CacheLock.failures.withLock { if !$0.isEmpty { $0[folder.path] = nil } }
             // The directory may have been removed and created again: then others lock another file of this name.
             do throws(StorageError) {
                 let own = try folder.files.status(of: candidate).identity
@@ -96,8 +97,8 @@ final class CacheLock: Sendable {
         throw StorageError(operation: "lock", path: path, code: ENOENT)
     }
 
-    /// Opens the lock file, and marks the directory as a cache's. All writes to the directory come after this, so that
-    /// nothing is written to the directory of another program.
+    /// Opens the lock file, and marks the directory as a cache's. It comes before all other writes, so that nothing is
+    /// written to the directory of another program.
     private func open(_ path: String) throws(StorageError) -> OpenFile {
         let finding: FolderKind.Finding
         do throws(StorageError) { finding = try folder.inspect() } catch  where error.code == ENOENT {

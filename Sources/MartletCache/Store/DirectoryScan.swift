@@ -62,8 +62,7 @@ struct CacheUsage: Sendable {
 
     /// Bytes that are stored or reserved, in allocated blocks; without the directory itself.
     private(set) var used: UInt64 = 0
-    /// The sum of all additions since the file was created. Its growth during a scan is the amount that the scan may
-    /// have missed.
+    /// The sum of all additions since the file was created. Its growth during a scan is what the scan may have missed.
     private(set) var added: UInt64 = 0
     /// Whether the lock file held numbers: if it is new or damaged, the directory must be scanned.
     private(set) var isKnown = false

@@ -22,9 +22,9 @@ extension DiskCache {
         }
     }
 
-    /// Writes the order of use of the entries, for the next run. Before the index is complete, only the used entries
-    /// are known: the records of the others are kept, as older ones.
-    /// - Returns: whether it was written.
+    /// Writes the order of use of the entries, for the next run. Before the index is complete, the saved records of
+    /// entries that were not used are kept, as older ones.
+    /// - Returns: Whether it was written.
     @discardableResult package func saveIndex() -> Bool {
         let isSaved = noting { () throws(StorageError) in
             try withLedger { (ledger) throws(StorageError) -> Bool in
@@ -86,7 +86,7 @@ extension DiskCache {
         }
     }
 
-    /// The records of the index file; `nil` without a readable file.
+    /// Returns the records of the index file; `nil` without a readable file.
     private func savedIndex() -> [IndexRecord]? {
         guard let file = try? files.open(folder.path(of: .index), for: .reading),
             let status = try? files.status(of: file), status.kind == .file, status.byteCount <= 1 << 28,
@@ -121,7 +121,7 @@ extension DiskCache {
     }
 
     /// Removes leftovers of processes that ended: files that they were writing, and bodies without an entry.
-    /// - Returns: whether there were any.
+    /// - Returns: Whether there were any.
     private func removeLeftovers(_ scan: DirectoryScan, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
         var hasRemoved = false
         for number in scan.temporaries {

@@ -11,18 +11,18 @@ extension DiskCache {
                 return
             }
             state.statistics.hits += 1
-            if !state.index.touch(reader.name) { state.index.put(reader.record) }
+            // In a complete index an unknown entry was removed since, or another process stored it: a scan adds it.
+            if !state.index.touch(reader.name), !state.statistics.isIndexComplete { state.index.put(reader.record) }
         }
     }
 
-    /// Records the use of an entry that memory served, so that the disk does not evict it as unused. It does not block.
+    /// Records the use of an entry that memory served, so that the disk does not evict it as unused. Does not block.
     func noteUse(ofEntry name: EntryName) { state.withLock { _ = $0.index.touch(name) } }
 
-    /// All variants of a key. They do not count as used until ``noteUse(of:)``.
+    /// Returns all variants of a key. They do not count as used until ``noteUse(of:)``.
     package func variants(of key: CacheKey) -> [EntryReader] { readers(of: key) { open($0) } }
 
-    /// The result of ``variants(of:)``, without waiting for the disk; `nil` if that is impossible, or a variant is
-    /// damaged.
+    /// Like ``variants(of:)``, without waiting for the disk; `nil` if that is impossible, or a variant is damaged.
     package func variantsNonBlocking(of key: CacheKey) -> [EntryReader]? {
         guard let nonBlockingFiles else { return nil }
         return try? readers(of: key) { (name) throws(EntryReader.OpenError) in
@@ -71,13 +71,13 @@ extension DiskCache {
         emit(.damaged(file: CacheFile.entry(name).name, error))
     }
 
-    /// The bytes that the directory and the cache's files occupy on disk. It does not take the lock.
+    /// Returns the size of the directory and the cache's files on disk, in bytes. Does not take the lock.
     package func occupiedByteCount() throws(StorageError) -> UInt64 {
         let scan = try DirectoryScan(folder)
         return scan.byteCount &+ scan.directoryByteCount
     }
 
-    /// The names of all entries, in no order.
+    /// Returns the names of all entries, in no order.
     package func entryNames() throws(StorageError) -> [EntryName] {
         do throws(StorageError) {
             return try files.names(inFolder: folder.path).compactMap { name in
@@ -86,7 +86,7 @@ extension DiskCache {
         } catch  where error.code == ENOENT { return [] }
     }
 
-    /// The names of all entries, sorted by URL, partition and variant; invalid and unreadable ones at the end.
+    /// Returns the names of all entries, sorted by URL, partition and variant; invalid and unreadable ones at the end.
     package func entryNamesByURL() throws(StorageError) -> [EntryName] {
         var known: [(key: CacheKey, name: EntryName)] = []
         var others: [EntryName] = []
@@ -104,7 +104,7 @@ extension DiskCache {
         return known.map { $0.name } + others
     }
 
-    /// Inspects an entry, which neither counts as used nor is removed if it is damaged; `nil` if it does not exist.
+    /// Inspects an entry, without counting a use or removing a damaged one; `nil` if it does not exist.
     package func inspect(_ name: EntryName) -> EntryInspection? {
         // Tried twice: a larger body may be removed, with its entry, between the opening of the two files.
         for isLast in [false, true] {
@@ -124,7 +124,7 @@ extension DiskCache {
     }
 
     /// Reads all bytes of all entries and removes the damaged ones.
-    /// - Returns: the number of intact entries, the bytes of their bodies, and the number of removed entries.
+    /// - Returns: The number of intact entries, the bytes of their bodies, and the number of removed entries.
     package func verify() -> (whole: Int, byteCount: UInt64, damaged: Int) {
         var result = (whole: 0, byteCount: UInt64(0), damaged: 0)
         for name in noting({ () throws(StorageError) in try entryNames() }) ?? [] {

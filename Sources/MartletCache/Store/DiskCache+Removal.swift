@@ -15,15 +15,14 @@ extension DiskCache {
     }
 
     /// Removes one variant, unless it was replaced. On a read-only disk all variants of its key become misses.
-    /// - Returns: whether it no longer exists.
+    /// - Returns: Whether it no longer exists.
     @discardableResult package func remove(_ reader: EntryReader) -> Bool {
         remove(reader.head.key, generation: reader.entry.generation, among: [reader.name])
     }
 
-    /// Removes the variant of a key whose body has this generation, if it exists; otherwise like
-    /// ``remove(_:)-(EntryReader)``.
-    /// - Parameter names: the entries to search; `nil` for all variants of the key.
-    /// - Returns: whether it no longer exists.
+    /// Removes the variant of a key whose body has this generation, if it exists.
+    /// - Parameter names: The entries to search; `nil` for all variants of the key.
+    /// - Returns: Whether it no longer exists.
     @discardableResult func remove(_ key: CacheKey, generation: UInt64, among names: [EntryName]? = nil) -> Bool {
         let digest = CacheDigest(key)
         do throws(StorageError) {
@@ -55,16 +54,17 @@ extension DiskCache {
             do throws(StorageError) { try files.remove(folder.path(of: .entry(name))) } catch {
                 isGone = isGone && error.code == ENOENT
             }
+            state.withLock { _ = $0.index.remove(name) }
         }
         return isGone
     }
 
     /// Removes everything that is stored; files that are not the cache's stay.
-    /// - Returns: whether everything was removed. If not, nothing is served until a later call succeeds.
+    /// - Returns: Whether everything was removed. If not, nothing is served until a later call succeeds.
     @discardableResult package func removeAll() -> Bool { removeAllCounting() != nil }
 
     /// Removes everything that is stored, like ``removeAll()``.
-    /// - Returns: the number of removed entries, and the size on disk of all removed files; `nil` after an error.
+    /// - Returns: The number of removed entries, and the size on disk of all removed files; `nil` after an error.
     package func removeAllCounting() -> (entryCount: Int, byteCount: UInt64)? {
         let removed = noting { () throws(StorageError) in
             try withLedger { (ledger) throws(StorageError) -> (entryCount: Int, byteCount: UInt64) in
@@ -125,8 +125,8 @@ extension DiskCache {
         while ledger.used > most {
             if let victim = state.withLock({ $0.index.removeVictim() }) {
                 let before = ledger.used
-                try discard(victim.name, &ledger)
-                evicted.count += 1
+                // Another process may have removed it.
+                evicted.count += try discard(victim.name, &ledger) ? 1 : 0
                 evicted.byteCount &+= before - ledger.used
             } else if !wasCounted {
                 try reconcile(&ledger)
@@ -139,19 +139,21 @@ extension DiskCache {
     }
 
     /// Removes an entry and its body. Open readers can still read both.
-    func discard(_ name: EntryName, _ ledger: inout CacheUsage) throws(StorageError) {
+    /// - Returns: whether the entry existed.
+    @discardableResult func discard(_ name: EntryName, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
         let path = folder.path(of: .entry(name))
         let record = state.withLock { $0.index.remove(name) }
-        guard let status = try files.statusIfPresent(at: path), status.kind == .file else { return }
+        guard let status = try files.statusIfPresent(at: path), status.kind == .file else { return false }
         var generation = record?.bodyGeneration
         if record?.identity != status.identity { generation = EntryIdentity.read(folder, name)?.bodyGeneration }
         try files.remove(path)
         ledger.subtract(status.allocatedByteCount)
         if let generation { try discard(path: folder.path(of: .body(name, generation: generation)), &ledger) }
+        return true
     }
 
     /// Removes a file of the cache, if it exists.
-    /// - Returns: its size on disk; `nil` if it does not exist.
+    /// - Returns: Its size on disk; `nil` if it does not exist.
     @discardableResult func discard(path: String, _ ledger: inout CacheUsage) throws(StorageError) -> UInt64? {
         do throws(StorageError) {
             let status = try files.status(at: path)

@@ -5,10 +5,10 @@ import Synchronization
 extension DiskCache {
     /// Starts to store a response.
     /// - Parameters:
-    ///   - expectedByteCount: the length of the body, if it is known: its space is reserved, and a body of another
+    ///   - expectedByteCount: The length of the body, if it is known: its space is reserved, and a body of another
     ///     length is not stored.
-    ///   - generation: the number of the body; `nil` for a random one.
-    /// - Returns: the writer; `nil` if the body is known to be too large, which an event reports, or if the limit is 0.
+    ///   - generation: The number of the body; `nil` for a random one.
+    /// - Returns: The writer; `nil` if the body is known to be too large, which an event reports, or if the limit is 0.
     package func begin(_ head: StoredHead, expectedByteCount: UInt64? = nil, generation: UInt64? = nil) -> EntryWriter?
     {
         let limit = bodyLimit
@@ -70,7 +70,7 @@ extension DiskCache {
         }
     }
 
-    /// Counts the size of a body on disk instead of the space that was reserved for it.
+    /// Counts the size of a body on disk in place of the reserved space.
     func settle(reserved: UInt64, allocated: UInt64) throws(StorageError) {
         guard reserved != allocated else { return }
         try withLedger { (ledger) throws(StorageError) in try ledger.settle(reserved: reserved, allocated: allocated) }
@@ -89,10 +89,10 @@ extension DiskCache {
 
     /// Stores an entry, and returns its name; `nil` without space, or if the entry is out of date.
     /// - Parameters:
-    ///   - body: the path of the temporary file of a larger body; `nil` for an inline body.
-    ///   - displaced: receives the replaced larger body, still open. Closing it takes time, which callers should not
+    ///   - body: The path of the temporary file of a larger body; `nil` for an inline body.
+    ///   - displaced: Receives the replaced larger body, still open. Closing it takes time, which callers should not
     ///     wait for.
-    ///   - isCurrent: whether the response may be served. Called under the lock, which removals take, too.
+    ///   - isCurrent: Whether the response may be served. Called under the lock, which removals take, too.
     func commit(_ entry: StoredEntry, _ body: String?, displaced: inout OpenFile?, if isCurrent: () -> Bool)
         throws(StorageError) -> EntryName?
     {
@@ -119,8 +119,8 @@ extension DiskCache {
     }
 
     /// Replaces the head of an entry by that of a 304, without its body (RFC 9111 §4.3.4).
-    /// - Parameter isCurrent: whether the entry may still be served. Called under the lock, which removals take, too.
-    /// - Returns: whether it was replaced; false if the entry has been removed or replaced since.
+    /// - Parameter isCurrent: Whether the entry may still be served. Called under the lock, which removals take, too.
+    /// - Returns: Whether it was replaced; false if the entry has been removed or replaced since.
     package func updateHead(of reader: EntryReader, to head: StoredHead, if isCurrent: () -> Bool = { true }) -> Bool {
         var entry = reader.entry
         entry.head = head
@@ -139,7 +139,7 @@ extension DiskCache {
         return isDone ?? false
     }
 
-    /// The name for a response, and the names of the other variants that it replaces.
+    /// Returns the name for a response, and the names of the other variants that it replaces.
     private func place(for head: StoredHead) -> (EntryName, [EntryName]) {
         let names = EntryName.all(of: CacheDigest(head.key))
         let held = names.filter { (try? files.status(at: folder.path(of: .entry($0)))) != nil }
@@ -161,8 +161,7 @@ extension DiskCache {
         return (name, replaced.filter { $0 != name })
     }
 
-    /// Writes an entry's file. Then the body, and after it the entry, are renamed to their names; the old entry is
-    /// removed.
+    /// Writes an entry's file. Then the body and the entry are renamed to their names; the old entry is removed.
     private func put(
         _ bytes: [UInt8], _ entry: StoredEntry, _ body: String?, as name: EntryName, _ ledger: inout CacheUsage,
         displaced: inout OpenFile?

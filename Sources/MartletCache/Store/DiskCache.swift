@@ -38,7 +38,7 @@ package final class DiskCache: Sendable {
     let nonBlockingFiles: NonBlockingFileSystem?
     let lock: CacheLock
     let emit: @Sendable (DiskCacheEvent) -> Void
-    /// Read and written by any thread, never while it waits for a file.
+    /// The lock on the state, used by any thread, but never while it waits for a file.
     let state: Mutex<State>
     /// Called with each body that is removed; set by ``onBodyRemoved(_:)``.
     private let endHandler = Mutex<(@Sendable (CacheKey, UInt64) -> Void)?>(nil)
@@ -47,13 +47,12 @@ package final class DiskCache: Sendable {
 
     /// Creates a cache in a directory, which is created with its parents if it is missing.
     /// - Parameters:
-    ///   - directory: a new or empty one becomes the cache's; files that others put there later are ignored.
-    ///   - limit: the maximum size of allocated blocks on disk, in bytes, including the cache's own files; 0 stores
+    ///   - directory: A new or empty one becomes the cache's; files that others put there later are ignored.
+    ///   - limit: The maximum size of allocated blocks on disk, in bytes, including the cache's own files; 0 stores
     ///     nothing.
-    ///   - onEvent: called immediately, on any thread that uses the cache. It must return quickly and must not call the
+    ///   - onEvent: Called immediately, on any thread that uses the cache. It must return quickly and must not call the
     ///     cache.
-    /// - Throws: if the directory belongs to another user, others may read or write it, or it has files and is not a
-    ///   cache's. A directory that cannot be used for other reasons is an event.
+    /// - Throws: ``CacheDirectoryError``. Other reasons why the directory cannot be used are events.
     package init(
         directory: String, limit: UInt64, order: EvictionOrder = .leastRecentlyUsed,
         files: any FileSystem = LinuxFileSystem(), onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
@@ -76,11 +75,11 @@ package final class DiskCache: Sendable {
         }
     }
 
-    /// Opens an existing cache, to inspect or to clear it while others may use it.
+    /// Opens an existing cache, to inspect or to clear it while other processes may use it.
     ///
-    /// The directory is not created, and is not changed until something is removed. No limit applies, since that of
-    /// other users is not known, and nothing is evicted.
-    /// - Throws: if there is no directory, or it is not a cache's, belongs to another user or is open to others.
+    /// The directory is not created, and is not changed until something is removed. Nothing is evicted: there is no
+    /// limit.
+    /// - Throws: ``CacheOpeningError``.
     package init(
         existing directory: String, files: any FileSystem = LinuxFileSystem(),
         onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
@@ -120,7 +119,7 @@ package final class DiskCache: Sendable {
         for generation in generations { handler(key, generation) }
     }
 
-    /// The generations of the bodies that entries name, if removed bodies are reported.
+    /// Returns the generations of the bodies that entries name, if removed bodies are reported.
     func generations(of names: [EntryName]) -> [UInt64] {
         isWatched ? names.compactMap { EntryIdentity.read(folder, $0)?.generation } : []
     }
@@ -166,7 +165,7 @@ package final class DiskCache: Sendable {
         }
     }
 
-    /// A number of bytes, rounded up to blocks.
+    /// Returns a number of bytes, rounded up to blocks.
     static func blocks(_ byteCount: UInt64) -> UInt64 {
         let (sum, overflows) = byteCount.addingReportingOverflow(4095)
         return overflows ? .max : sum & ~4095
@@ -175,13 +174,13 @@ package final class DiskCache: Sendable {
 
 /// An event of a cache on disk. None is an error of a request.
 package enum DiskCacheEvent: Sendable, Equatable {
-    /// A body above an eighth of the limit was not stored. Contains the number of its received or announced bytes.
+    /// A body above an eighth of the limit was not stored. The count is that of its received or announced bytes.
     case tooLarge(CacheKey, byteCount: UInt64, limit: UInt64)
     /// A response was not stored, because no space could be freed.
     case noRoom(CacheKey)
     /// A file was damaged or of another version; the entry was removed.
     case damaged(file: String, EntryFormatError)
-    /// The directory cannot be used as intended; reported once, until that changes.
+    /// The directory cannot be read or written; reported once, until that changes.
     case unavailable(StorageError)
     case recovered
     case evicted(count: Int, byteCount: UInt64)
@@ -191,7 +190,7 @@ package enum DiskCacheEvent: Sendable, Equatable {
 
 /// The content of a cache on disk, and its use by this process.
 package struct DiskStatistics: Equatable, Sendable {
-    /// Known entries; all of them once the index is complete.
+    /// The number of known entries: all of them once the index is complete.
     package var entryCount = 0
     /// The size on disk when the lock was last held: the files of all processes, the index and the directory itself.
     package var byteCount: UInt64 = 0

@@ -23,7 +23,7 @@ struct DiskIndex: Sendable {
     var count: Int { places.count }
 
     /// Adds an entry as the newest. It replaces an entry of the same name.
-    /// - Parameter isMarked: whether it counts as used since then.
+    /// - Parameter isMarked: Whether it counts as used since then.
     mutating func put(_ record: Record, isMarked: Bool = false) {
         remove(record.name)
         let place = free.popLast() ?? records.count
@@ -67,7 +67,7 @@ struct DiskIndex: Sendable {
         records.indices.compactMap { place in records[place].map { ($0, policy.isMarked(place)) } }
     }
 
-    /// Takes ticks of another process into account, so that later uses are newer than all of them.
+    /// Advances the tick to that of another process, so that later uses are newer.
     mutating func advance(to tick: UInt64) { lastTick = max(lastTick, tick) }
 
     /// Makes earlier uses of this run newer than the saved ticks. Only the first call has an effect.
@@ -80,9 +80,9 @@ struct DiskIndex: Sendable {
 
     /// Adds the entries that a scan of the directory found.
     /// - Parameters:
-    ///   - found: the entries, with the times at which they were stored.
-    ///   - saved: the records of the index file; `nil` if they were added before, so that unknown entries are new.
-    ///   - isExact: whether nothing was stored during the scan, so that entries that were not found do not exist.
+    ///   - found: The entries, with the times at which they were stored.
+    ///   - saved: The records of the index file; `nil` if they were added before, so that unknown entries are new.
+    ///   - isExact: Whether nothing was stored during the scan, so that entries that were not found do not exist.
     mutating func absorb(_ found: [(record: Record, time: Int64)], saved: [IndexRecord]?, isExact: Bool) {
         if isExact {
             let names = Set(found.map(\.record.name))
@@ -100,7 +100,7 @@ struct DiskIndex: Sendable {
         let own = marked.sorted { $0.record.tick < $1.record.tick }
         self = DiskIndex(policy.order)
         for (record, saved) in ordered {
-            // The tick is kept, since it is compared with those of other processes.
+            // The tick is kept, because it is compared with those of other processes.
             if saved.tick > 0 { advance(to: saved.tick - 1) }
             put(record, isMarked: saved.isMarked)
         }

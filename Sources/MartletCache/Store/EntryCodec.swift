@@ -88,7 +88,7 @@ package enum EntryCodec {
         return entry
     }
 
-    /// The length of the metadata, from the first 16 bytes of a file.
+    /// Returns the length of the metadata, from the first 16 bytes of a file.
     static func metadataByteCount(_ bytes: [UInt8]) throws(EntryFormatError) -> Int {
         guard bytes.count >= preambleByteCount else { throw .length }
         guard bytes.starts(with: magic) else { throw .foreign }
@@ -204,7 +204,6 @@ package struct StoredEntry: Equatable, Sendable {
     package var head: StoredHead
     /// A random number that identifies the stored body. It is part of the name of a larger body's file.
     package var generation: UInt64
-    /// The length of the body in bytes.
     package var bodyByteCount: UInt64
     /// The body, if it is in the same file; `nil` if it has its own.
     package var inlineBody: [UInt8]?
@@ -214,7 +213,7 @@ package struct StoredEntry: Equatable, Sendable {
 /// The number of an entry's body, read from the first bytes of the entry's file. No checksum is verified.
 struct EntryIdentity: Equatable, Sendable {
     let generation: UInt64
-    /// The generation if the body has its own file; otherwise `nil`.
+    /// The generation of a body in its own file; `nil` for an inline body.
     let bodyGeneration: UInt64?
 
     /// Reads an entry's file; `nil` if it cannot be read or is not an entry.
@@ -250,9 +249,9 @@ package struct EntryName: Hashable, Sendable {
 package enum EntryFormatError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The first bytes are not those of an entry.
     case foreign
-    /// It has another version of the format.
+    /// The file has another version of the format.
     case version(UInt16)
-    /// It is shorter or longer than its lengths specify.
+    /// The file is shorter or longer than its lengths specify.
     case length
     case checksum
     /// A field of the record is invalid.

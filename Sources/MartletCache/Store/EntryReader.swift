@@ -67,7 +67,6 @@ package final class EntryReader: Sendable {
 
     package var head: StoredHead { entry.head }
 
-    /// The length of the body in bytes.
     package var byteCount: UInt64 { entry.bodyByteCount }
 
     var record: DiskIndex.Record {
@@ -125,7 +124,7 @@ package final class EntryReader: Sendable {
     }
 
     /// Reads the whole body.
-    /// - Throws: the errors of ``read(at:limit:)``; ``EntryFormatError/length`` if the body is longer than the limit.
+    /// - Throws: The errors of ``read(at:limit:)``; ``EntryFormatError/length`` if the body is longer than the limit.
     package func contents(limit: Int) throws(EntryFormatError) -> [UInt8] {
         guard byteCount <= UInt64(max(0, limit)) else { throw .length }
         var bytes = try read(at: 0, limit: Self.readLimit)
@@ -143,7 +142,6 @@ package enum EntryInspection: Sendable {
     /// The file system failed to read it.
     case unreadable(StorageError)
 
-    /// The damage to an entry.
     package struct Damage: Sendable {
         /// The name of the file in the cache's directory.
         package let file: String

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A response that is being written to disk, as its body is received.
 ///
-/// Up to 32 KiB are held in memory; a longer body is written to a temporary file. Calls block, and must run on a
-/// worker. The response cannot be found before it is committed, and is abandoned if the writer is released before that.
+/// Up to 32 KiB are held in memory; a longer body is written to a temporary file. Calls block, and must run on a worker
+/// thread. The response cannot be found before it is committed. Releasing the writer before that abandons it.
 package final class EntryWriter: Sendable {
     package enum Phase: Sendable, Equatable {
         case writing
@@ -24,7 +24,6 @@ package final class EntryWriter: Sendable {
         var byteCount: UInt64 = 0
         var reserved: UInt64 = 0
         var checksums = BlockChecksums()
-        /// The name of the stored entry.
         var name: EntryName?
         var displaced: OpenFile?
     }
@@ -34,7 +33,7 @@ package final class EntryWriter: Sendable {
     private let expectedByteCount: UInt64?
     private let generation: UInt64
     private let cache: DiskCache
-    /// Held while the response is written or committed, but not while a reader reads the file.
+    /// The lock on the state, held while the response is written or committed, but not while a reader reads the file.
     private let state = Mutex(State())
 
     init(_ head: StoredHead, expectedByteCount: UInt64?, generation: UInt64, in cache: DiskCache) {
@@ -50,7 +49,7 @@ package final class EntryWriter: Sendable {
     var name: EntryName? { state.withLock { $0.name } }
 
     /// Appends bytes to the body.
-    /// - Returns: whether the response can still be stored. If not, the bytes written so far are discarded.
+    /// - Returns: Whether the response can still be stored. If not, the bytes written so far are discarded.
     @discardableResult package func append(_ bytes: [UInt8]) -> Bool {
         state.withLock { state in
             guard state.phase == .writing else { return false }
@@ -104,8 +103,8 @@ package final class EntryWriter: Sendable {
     }
 
     /// Stores the response once its body is complete.
-    /// - Parameter isCurrent: whether the response may be served. Called under the lock, which removals take, too.
-    /// - Returns: whether the response is stored; false if the body is shorter than announced.
+    /// - Parameter isCurrent: Whether the response may be served. Called under the lock, which removals take, too.
+    /// - Returns: Whether the response is stored; false if the body is shorter than announced.
     @discardableResult package func commit(trailers: FieldBlock? = nil, if isCurrent: () -> Bool = { true }) -> Bool {
         state.withLock { state in
             guard state.phase == .writing else { return state.phase == .committed }

@@ -2,13 +2,12 @@
 package enum EvictionOrder: Sendable, CaseIterable {
     case leastRecentlyUsed
     /// SIEVE (Zhang et al., NSDI 2024): a hand moves from the oldest entry to the newest, and evicts the first entry
-    /// that was not used since the last pass. Many entries that are used only once, such as a crawler's, then evict
-    /// fewer useful entries.
+    /// that was not used since the last pass. Entries that are used only once then evict fewer useful ones.
     case sieve
 }
 
-/// The entries of a cache in the order of their eviction. Entries are small, dense numbers, in a doubly linked list;
-/// each call takes amortized constant time.
+/// The entries of a cache in the order of their eviction: small, dense numbers in a doubly linked list. Each call takes
+/// amortized constant time.
 package struct EvictionPolicy: Sendable {
     private struct Link {
         var newer: Int?
@@ -58,7 +57,7 @@ package struct EvictionPolicy: Sendable {
         links[entry] = nil
     }
 
-    /// The entry to evict next; `nil` without entries. It stays until it is removed.
+    /// Returns the entry to evict next; `nil` without entries. It stays until it is removed.
     package mutating func victim() -> Int? {
         guard order == .sieve else { return oldest }
         var candidate = hand ?? oldest
@@ -74,3 +73,36 @@ package struct EvictionPolicy: Sendable {
     /// Whether an entry is marked as used, which its position does not show.
     package func isMarked(_ entry: Int) -> Bool { link(entry)?.isMarked ?? false }
 }
+
+/// Values of a limited number of keys. The key whose value was set least recently is removed for a new one.
+package struct RecentKeys<Key: Hashable, Value> {
+    package static var defaultLimit: Int { 1024 }
+
+    /// The maximum number of keys, at least 1.
+    let limit: Int
+    private var slots: [(key: Key, value: Value)] = []
+    private var places: [Key: Int] = [:]
+    private var order = EvictionPolicy(.leastRecentlyUsed)
+    var isEmpty: Bool { slots.isEmpty }
+
+    package init(limit: Int = RecentKeys.defaultLimit) { self.limit = max(1, limit) }
+
+    package subscript(key: Key) -> Value? { places[key].map { slots[$0].value } }
+
+    /// Sets the value of a key, which is then the most recent one.
+    /// - Returns: whether the key is new, and the value that was removed for it.
+    @discardableResult package mutating func update(_ value: Value, for key: Key) -> (isNew: Bool, removed: Value?) {
+        let known = places[key]
+        let victim = known == nil && slots.count >= limit ? order.victim() : nil
+        let removed = victim.map { slots[$0] }
+        if let removed { places[removed.key] = nil }
+        let place = known ?? victim ?? slots.count
+        if place == slots.count { slots.append((key, value)) } else { slots[place] = (key, value) }
+        places[key] = place
+        order.insert(place)
+        order.touch(place)
+        return (known == nil, removed?.value)
+    }
+}
+
+extension RecentKeys: Sendable where Key: Sendable, Value: Sendable {}

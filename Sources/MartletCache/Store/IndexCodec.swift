@@ -2,8 +2,7 @@ import MartletStorage
 
 /// The format of the index file: a header of 12 bytes, and a record of 32 bytes for each entry, all with checksums.
 ///
-/// It only holds the order of use. A damaged record loses the position of one entry, a damaged header those of all
-/// entries.
+/// A damaged record loses the position of one entry in the order of use, a damaged header those of all entries.
 package enum IndexCodec {
     private static let magic: [UInt8] = [0x4D, 0x52, 0x54, 0x69]
     private static let version: UInt16 = 1

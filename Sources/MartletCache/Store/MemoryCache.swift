@@ -3,17 +3,16 @@ import Synchronization
 
 /// Responses in memory, bounded by their cost in bytes.
 ///
-/// Calls only take a lock briefly, so any thread may make them. Evicted entries that are not on disk are returned to
-/// the caller, who may write them there.
+/// Calls only take a lock briefly, so any thread may make them. They return evicted entries that are not on disk.
 package final class MemoryCache: Sendable {
     package struct Statistics: Equatable, Sendable {
-        /// Entries, each variant separately.
+        /// The number of entries; each variant counts.
         package var entryCount = 0
-        /// Their cost in bytes.
+        /// The cost of the entries in bytes.
         package var byteCount = 0
         package var hits = 0
         package var misses = 0
-        /// Entries that were evicted to make room for others, or because of memory pressure.
+        /// The number of entries that were evicted to make room for others, or because of memory pressure.
         package var evictions = 0
     }
 
@@ -40,12 +39,12 @@ package final class MemoryCache: Sendable {
 
         func slots(of key: CacheKey) -> [Slot] { (places[key] ?? []).compactMap { slots[$0] } }
 
-        /// The position of an entry of a key that passes a test.
+        /// Returns the position of an entry of a key that passes a test.
         func place(of key: CacheKey, where predicate: (MemoryEntry) -> Bool) -> Int? {
             places[key]?.first { slots[$0].map { predicate($0.entry) } ?? false }
         }
 
-        /// The position of an entry, if it is still stored.
+        /// Returns the position of an entry, if it is still stored.
         func place(of entry: MemoryEntry) -> Int? { place(of: entry.head.key) { $0 === entry } }
 
         /// Replaces an entry by another of the same body.
@@ -71,7 +70,7 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// Used by any thread, for the duration of a look-up.
+    /// The lock on the entries, used by any thread for the time of a lookup.
     private let state: Mutex<State>
     private let limit: Int
     /// Called with each entry whose body is removed.
@@ -81,8 +80,8 @@ package final class MemoryCache: Sendable {
 
     /// Creates a cache with a limit in bytes; a limit of 0 stores nothing.
     /// - Parameters:
-    ///   - hasDisk: whether evicted entries move to a disk.
-    ///   - onEnd: called with each entry that is removed, or replaced by another body, but not evicted. It is called
+    ///   - hasDisk: Whether evicted entries move to a disk.
+    ///   - onEnd: Called with each entry that is removed, or replaced by another body, but not evicted. It is called
     ///     under the lock: it must return quickly and must not call the cache.
     package init(
         limit: Int, order: EvictionOrder = .leastRecentlyUsed, hasDisk: Bool = false,
@@ -96,13 +95,13 @@ package final class MemoryCache: Sendable {
 
     // MARK: Lookup
 
-    /// The keys of a URL with stored variants, in no order.
+    /// Returns the keys of a URL with stored variants, in no order.
     func keys(of url: String) -> [CacheKey] { state.withLock { state in state.places.keys.filter { $0.url == url } } }
 
-    /// All variants of a key. They do not count as used until ``noteUse(of:at:)``.
+    /// Returns all variants of a key. They do not count as used until ``noteUse(of:at:)``.
     package func variants(of key: CacheKey) -> [MemoryEntry] { state.withLock { $0.slots(of: key).map(\.entry) } }
 
-    /// All variants of a key as lookups return them; empty if the disk may have others.
+    /// Returns all variants of a key as lookups return them; empty if the disk may have others.
     func responses(of key: CacheKey) -> [StoredResponse] {
         state.withLock { state in
             guard state.incomplete.isEmpty || !state.incomplete.contains(key) else { return [] }
@@ -110,13 +109,13 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// The entry of a body; it does not count as used.
+    /// Returns the entry of a body; it does not count as used.
     func entry(of key: CacheKey, representation: UInt64) -> MemoryEntry? {
         variants(of: key).first { $0.representation == representation }
     }
 
     /// Records that a variant was served, which counts as a use if it is still stored; `nil` counts as a miss.
-    /// - Parameter hint: the position where it was found.
+    /// - Parameter hint: The position where it was found.
     package func noteUse(of entry: MemoryEntry?, at hint: Int? = nil) {
         state.withLock { state in
             guard let entry else {
@@ -135,7 +134,7 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// The maximum length of a body for a head; `nil` if even an empty body would be too large.
+    /// Returns the maximum length of a body for a head; `nil` if even an empty body would be too large.
     func bodyLimit(for head: StoredHead) -> Int? {
         let rest = limit / 8 - MemoryEntry.cost(of: head)
         return rest >= 0 ? rest : nil
@@ -150,10 +149,9 @@ package final class MemoryCache: Sendable {
 
     /// Stores an entry. Those that it replaces (``VariantRule``) are removed even if it is too large to be stored.
     /// - Parameters:
-    ///   - isOnDisk: whether the disk has the entry, so that it need not be written when it is evicted.
-    ///   - isComplete: whether memory then has all variants of the key that the disk has; `nil` for no change.
-    /// - Returns: the evicted entries that are not on disk, oldest first; or the entry itself, if it is too large and
-    ///   not on disk.
+    ///   - isOnDisk: Whether the disk has the entry, so that it need not be written when it is evicted.
+    ///   - isComplete: Whether memory then has all variants of the key that the disk has; `nil` for no change.
+    /// - Returns: The evicted entries that are not on disk, oldest first, or such an entry itself if it is too large.
     @discardableResult package func insert(_ entry: MemoryEntry, isOnDisk: Bool, isComplete: Bool? = nil)
         -> [MemoryEntry]
     {
@@ -176,8 +174,8 @@ package final class MemoryCache: Sendable {
     }
 
     /// Replaces the head of an entry by that of a 304, without its body (RFC 9111 §4.3.4).
-    /// - Parameter isOnDisk: whether the disk has the new head, too.
-    /// - Returns: the new entry, and evicted ones that are not on disk; `nil` if it has been removed or replaced since.
+    /// - Parameter isOnDisk: Whether the disk has the new head, too.
+    /// - Returns: The new entry, and evicted ones that are not on disk; `nil` if it has been removed or replaced since.
     package func updateHead(of entry: MemoryEntry, to head: StoredHead, isOnDisk: Bool) -> (
         entry: MemoryEntry, unwritten: [MemoryEntry]
     )? {
@@ -227,7 +225,7 @@ package final class MemoryCache: Sendable {
     package func removeAll() { state.withLock { state in for place in state.slots.indices { end(place, &state) } } }
 
     /// Evicts entries until their cost is at most a number of bytes. The limit does not change.
-    /// - Returns: those that are not on disk, oldest first.
+    /// - Returns: Those that are not on disk, oldest first.
     package func trim(to byteCount: Int) -> [MemoryEntry] {
         state.withLock { state in shrink(to: max(0, byteCount), &state) }
     }
@@ -283,7 +281,7 @@ package final class MemoryEntry: Sendable {
         cost = Self.cost(of: variant.head) + body.count
     }
 
-    /// The cost of an entry with a head, without its body.
+    /// Returns the cost of an entry with a head, without its body.
     static func cost(of head: StoredHead) -> Int {
         var cost = 512 + head.key.url.utf8.count + head.key.partition.utf8.count
         cost += head.reason.utf8.count
@@ -294,12 +292,12 @@ package final class MemoryEntry: Sendable {
         return cost
     }
 
-    /// The same body with another head, or with its name on disk.
+    /// Returns the same body with another head, or with its name on disk.
     func with(_ variant: StoredVariant? = nil, name: EntryName? = nil) -> MemoryEntry {
         MemoryEntry(variant ?? self.variant, body: body, representation: representation, name: name ?? self.name)
     }
 
-    /// The bytes without spare capacity: an array that grew as the body was received may be twice as large as needed.
+    /// Returns the bytes without spare capacity, which may be as large as the body if the array has grown.
     private static func exact(_ body: [UInt8]) -> [UInt8] {
         guard body.capacity > body.count + body.count / 8 + 64 else { return body }
         var copy: [UInt8] = []

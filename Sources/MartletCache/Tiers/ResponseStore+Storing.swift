@@ -4,9 +4,9 @@ import Synchronization
 extension ResponseStore {
     /// Starts to store a response.
     /// - Parameters:
-    ///   - expectedByteCount: the length of the body, if it is known; a body of another length is not stored.
-    ///   - epoch: the epoch of the request. If its URL was invalidated since then, the response is not stored.
-    /// - Returns: the writer; `nil` if no tier can store the response.
+    ///   - expectedByteCount: The length of the body, if it is known; a body of another length is not stored.
+    ///   - epoch: The epoch of the request. If its URL was invalidated since then, the response is not stored.
+    /// - Returns: The writer; `nil` if no tier can store the response.
     package func begin(_ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLog.Epoch) -> ResponseWriter?
     {
         let expected = expectedByteCount ?? 0
@@ -57,37 +57,34 @@ extension ResponseStore {
         }
     }
 
-    /// Replaces the head of a response by that of a 304, in both tiers, without its body (RFC 9111 §4.3.4).
-    ///
-    /// Nothing is stored if the response was removed or replaced, or its URL invalidated since. It blocks on files.
-    /// - Returns: the response with the new head, even if that was not stored.
+    /// Replaces the head of a response by that of a 304, in both tiers, without its body (RFC 9111 §4.3.4). It blocks
+    /// on files.
+    /// - Returns: The response with the new head; `nil` if that is not stored, because the response was removed or
+    ///   replaced, or its URL invalidated since.
     package func freshen(_ response: StoredResponse, to head: StoredHead, epoch: InvalidationLog.Epoch)
-        -> StoredResponse
+        -> StoredResponse?
     {
         let (key, representation) = (response.head.key, response.representation)
-        let freshened =
-            head.key != key
-            ? nil
-            : changing.withLock { leaving -> StoredResponse? in
-                persist(&leaving)
-                let isCurrent = { self.holds(epoch, for: key.url) }
-                guard isCurrent() else { return nil }
-                var isOnDisk = false
-                if let disk, let reader = response.reader ?? found(key, representation, seen: nil)?.reader {
-                    isOnDisk = disk.updateHead(of: reader, to: head, if: isCurrent)
-                }
-                guard isCurrent() else { return nil }
-                let seen = noteChange(key.url)
-                if let held = memory.entry(of: key, representation: representation),
-                    let updated = memory.updateHead(of: held, to: head, isOnDisk: isOnDisk)
-                {
-                    leaving += updated.unwritten
-                    persist(&leaving)
-                    return StoredResponse(updated.entry)
-                }
-                return isOnDisk ? found(key, representation, seen: seen) : nil
+        guard head.key == key else { return nil }
+        return changing.withLock { leaving -> StoredResponse? in
+            persist(&leaving)
+            let isCurrent = { self.holds(epoch, for: key.url) }
+            guard isCurrent() else { return nil }
+            var isOnDisk = false
+            if let disk, let reader = response.reader ?? found(key, representation, seen: nil)?.reader {
+                isOnDisk = disk.updateHead(of: reader, to: head, if: isCurrent)
             }
-        return freshened ?? StoredResponse(response, head: head)
+            guard isCurrent() else { return nil }
+            let seen = noteChange(key.url)
+            if let held = memory.entry(of: key, representation: representation),
+                let updated = memory.updateHead(of: held, to: head, isOnDisk: isOnDisk)
+            {
+                leaving += updated.unwritten
+                persist(&leaving)
+                return StoredResponse(updated.entry)
+            }
+            return isOnDisk ? found(key, representation, seen: seen) : nil
+        }
     }
 
     /// Records that the stored responses of a URL have changed, as the last step of a change: a response that was found
@@ -123,13 +120,12 @@ extension ResponseStore {
 /// The URLs that unsafe requests have made out of date, with the times, for responses that cannot be found by their URL
 /// alone: those stored for other credentials, or in other partitions (RFC 9111 §4.4).
 ///
-/// If a URL is removed from this table, its responses in other partitions are used again. The times are compared with
-/// those of other processes: if the clock of a process is behind, its responses of such a URL are not used until that
-/// clock has reached the time in the table.
+/// If a URL is removed from this table, its responses in other partitions are used again. If the clock of another
+/// process is slow, its responses of such a URL are not used until that clock has reached the time in the table.
 typealias InvalidatedURLs = RecentKeys<String, WallTime>
 
 extension InvalidatedURLs {
-    /// The time at which a request counts as sent: after its URL went out of date, also within the same millisecond.
+    /// Returns the time at which a request counts as sent: after its URL was invalidated, even in this millisecond.
     func requestTime(for url: String, now: WallTime) -> WallTime {
         guard !isEmpty, self[url] == now, now.milliseconds < .max else { return now }
         return WallTime(milliseconds: now.milliseconds + 1)

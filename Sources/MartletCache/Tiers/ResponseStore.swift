@@ -19,13 +19,13 @@ package final class ResponseStore: Sendable {
     let ledger = Mutex(InvalidationLog())
     /// The URLs whose stored responses have changed, so that responses found before that do not replace them.
     let changes = Mutex(InvalidationLog(limit: 4096))
-    /// Read by each lookup, and written by unsafe requests.
+    /// The URLs that unsafe requests have invalidated. Read by each lookup.
     let outdated = Mutex(InvalidatedURLs())
 
     /// Creates a store of two tiers.
     /// - Parameters:
-    ///   - memoryLimit: the maximum cost of responses in memory, in bytes; 0 for no such tier.
-    ///   - disk: the second tier; `nil` for none.
+    ///   - memoryLimit: The maximum cost of responses in memory, in bytes; 0 for no such tier.
+    ///   - disk: The second tier; `nil` for none.
     package init(memoryLimit: Int, disk: DiskCache?, order: EvictionOrder = .leastRecentlyUsed) {
         let ends = RepresentationRemovalObservers()
         memory = MemoryCache(limit: memoryLimit, order: order, hasDisk: disk != nil) { entry in
@@ -37,12 +37,12 @@ package final class ResponseStore: Sendable {
     package var hasDisk: Bool { disk != nil }
 
     /// Whether another process blocks the disk by its lock. Responses must then not wait for the disk. Does not block.
-    package var isHeldUp: Bool { disk?.lock.isHeldUp ?? false }
+    package var isHeldUp: Bool { disk?.lock.isHeldUp() ?? false }
 
     package var statistics: TierStatistics { TierStatistics(memory: memory.statistics, disk: disk?.statistics) }
 
     /// Adds a closure to call with each body that this process replaces, removes or invalidates, but does not evict,
-    /// until the closure returns false. The locks of the tiers are held: it must return quickly and must not call the
+    /// until it returns false. It is called under the locks of the tiers, so it must return quickly and not call the
     /// store.
     package func onRepresentationRemoved(_ body: @escaping @Sendable (CacheKey, UInt64) -> Bool) {
         ends.add(body)
@@ -54,8 +54,7 @@ package final class ResponseStore: Sendable {
     /// The current epoch, for a request that is about to be sent.
     package var epoch: InvalidationLog.Epoch { ledger.withLock { $0.epoch } }
 
-    /// The time at which a request that is sent now counts as sent: after any invalidation of its URL, even a very
-    /// recent one.
+    /// Returns the time at which a request that is sent now counts as sent: after any invalidation of its URL.
     package func requestTime(for url: String, now: WallTime) -> WallTime {
         outdated.withLock { $0.requestTime(for: url, now: now) }
     }
@@ -67,8 +66,7 @@ package final class ResponseStore: Sendable {
 
     // MARK: Lookup
 
-    /// All variants of a key in memory; empty if there may be others on disk. They do not count as used. It does not
-    /// block.
+    /// Returns all variants of a key in memory; empty if there may be others on disk. Does not block or count a use.
     package func inMemory(_ key: CacheKey) -> [StoredResponse] {
         let found = memory.responses(of: key)
         // Outdated ones are rare; without any, the list is not copied.
@@ -79,10 +77,9 @@ package final class ResponseStore: Sendable {
     /// Whether an unsafe request has made a response out of date, in any partition.
     private func isOutdated(_ head: StoredHead) -> Bool { outdated.withLock { $0.cover(head) } }
 
-    /// All variants of a key in both tiers. They do not count as used. It blocks on files.
+    /// Returns all variants of a key in both tiers, without counting a use. It blocks on files.
     ///
-    /// Of two variants for the same requests, the one in memory is used, unless the one on disk is later: another
-    /// process may have stored it.
+    /// Of two variants for the same requests, the one in memory is used, unless another process stored a later one.
     package func all(_ key: CacheKey) -> [StoredResponse] {
         guard let disk else { return inMemory(key) }
         _ = changing.withLockIfAvailable { persist(&$0) }
@@ -126,8 +123,8 @@ package final class ResponseStore: Sendable {
         return held.map { StoredResponse($0) } + readers.map { StoredResponse($0, seen: seen, isLastOnDisk: isLast) }
     }
 
-    /// Records that a stored response was served, which counts as a use in both tiers; `nil` counts as a miss. Called
-    /// once per request. It does not block.
+    /// Records that a request was served by a stored response, which counts as a use in both tiers; `nil` counts as a
+    /// miss. Does not block.
     package func noteUse(of response: StoredResponse?) {
         if let entry = response?.entry {
             memory.noteUse(of: entry, at: response?.place)
@@ -158,8 +155,7 @@ package final class ResponseStore: Sendable {
 
     // MARK: Writing to disk
 
-    /// Evicts entries until the cost in memory is at most a number of bytes, and writes them to disk. It blocks on
-    /// files.
+    /// Evicts entries until memory holds at most a number of bytes, and writes them to disk. It blocks on files.
     package func trim(to byteCount: Int) {
         changing.withLock { leaving in
             leaving += memory.trim(to: byteCount)
@@ -219,8 +215,8 @@ package final class ResponseStore: Sendable {
 
     /// Invalidates the responses of a key's URL (RFC 9111 §4.4): those of the key, and those of the URL without a
     /// partition, are removed, and those to earlier requests are not stored afterwards. It blocks on files.
-    /// - Parameter others: the current time, if the responses of other keys of the URL, which are not known, must
-    ///   become invalid too. With `nil` they stay.
+    /// - Parameter others: The current time, to invalidate the responses of other keys of the URL, too; `nil` to keep
+    ///   them.
     package func invalidate(_ key: CacheKey, others: WallTime? = nil) {
         // This is the first step: a commit either sees the invalidation, or is finished before anything is removed.
         ledger.withLock { $0.invalidate(key.url) }

@@ -3,9 +3,8 @@ import Synchronization
 
 /// A response that is being written to both tiers, as its body is received.
 ///
-/// A body that is small enough for memory is gathered; if there is a disk, it is written there at the same time. The
-/// body can be read while it is written. The response cannot be found before it is committed, and is abandoned if the
-/// writer is released.
+/// A body that is small enough is gathered in memory, and is also written to the disk, if there is one. It can be read
+/// at any time. The response cannot be found before it is committed. Releasing the writer before that abandons it.
 package final class ResponseWriter: Sendable {
     private enum Phase {
         case writing
@@ -41,9 +40,9 @@ package final class ResponseWriter: Sendable {
     private let memoryLimit: Int
     private let entryWriter: EntryWriter?
     package let store: ResponseStore
-    /// Held while a piece is written or the response is stored, so that both tiers get the same bytes.
+    /// The lock that is held while a piece is written or the response is stored, so that both tiers get the same bytes.
     private let turn = Mutex(())
-    /// Used by any thread; never held during a file operation.
+    /// The lock on the state, used by any thread; never held during a file operation.
     private let state: Mutex<State>
 
     init(
@@ -60,7 +59,7 @@ package final class ResponseWriter: Sendable {
     package var isAlive: Bool { state.withLock { $0.phase != .abandoned } }
 
     /// Appends bytes to the body. It blocks on files.
-    /// - Returns: whether the response can still be stored. If not, earlier bytes can still be read.
+    /// - Returns: Whether the response can still be stored. If not, earlier bytes can still be read.
     @discardableResult package func append(_ bytes: [UInt8]) -> Bool {
         turn.withLock { _ in
             let (phase, isWriting) = state.withLock { ($0.phase, $0.isWriting) }
@@ -105,7 +104,7 @@ package final class ResponseWriter: Sendable {
     }
 
     /// Stores the response once its body is complete. It blocks on files.
-    /// - Returns: the stored response; `nil` if no tier stores it: the body is shorter than announced, the URL was
+    /// - Returns: The stored response; `nil` if no tier stores it: the body is shorter than announced, the URL was
     ///   invalidated since the request was sent, or there is no space. Also `nil` on later calls.
     @discardableResult package func commit(trailers: FieldBlock?) -> StoredResponse? {
         turn.withLock { _ in
@@ -144,7 +143,7 @@ package final class ResponseWriter: Sendable {
     package func abandonNonBlocking() { end(from: .writing) }
 
     /// Abandons the response, and removes it if it is stored. It blocks on files. Received bytes stay readable.
-    /// - Returns: whether it was stored.
+    /// - Returns: Whether it was stored.
     @discardableResult package func withdraw() -> Bool {
         abandon()
         // Waits for a commit that is in progress.
@@ -167,7 +166,7 @@ package final class ResponseWriter: Sendable {
     package var readableByteCount: UInt64 { state.withLock { $0.readableByteCount } }
 
     /// Reads at most `limit` bytes from an offset, at least one below ``readableByteCount``. It blocks on files.
-    /// - Throws: the error of the file.
+    /// - Throws: The error of the file.
     package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
         guard limit > 0 else { return [] }
         let (piece, readable) = state.withLock { state -> ([UInt8], UInt64) in

@@ -14,8 +14,7 @@ package final class StoredResponse: Sendable {
 
     /// The head, parsed, and the length of the body.
     package let variant: StoredVariant
-    /// The unique number of the body. It does not change when a 304 replaces the head, and is the same in both tiers
-    /// and in later runs.
+    /// The unique number of the body, the same after a 304 that replaces the head, in both tiers and in later runs.
     package let representation: UInt64
     /// The body, as received.
     package let body: Body
@@ -44,13 +43,6 @@ package final class StoredResponse: Sendable {
         representation = reader.entry.generation
         body = reader.entry.inlineBody.map { .bytes($0) } ?? .file(reader)
         (entry, place, self.reader, self.seen, self.isLastOnDisk) = (nil, nil, reader, seen, isLastOnDisk)
-    }
-
-    /// Creates a response with the body of another one, and a head that is not stored.
-    package init(_ other: StoredResponse, head: StoredHead) {
-        variant = StoredVariant(head: head, bodyLength: other.variant.bodyLength)
-        (representation, body) = (other.representation, other.body)
-        (entry, place, reader, seen, isLastOnDisk) = (other.entry, other.place, other.reader, nil, false)
     }
 }
 
@@ -106,7 +98,7 @@ final class RepresentationRemovalObservers: Sendable {
         var reported = RecentKeys<UInt64, Void>()
     }
 
-    /// Read and written by any thread that uses a tier, for the time of a lookup.
+    /// The lock on the state, used by any thread that uses a tier, for the time of a lookup.
     private let state = Mutex(State())
 
     func add(_ listener: @escaping Listener) {
@@ -119,7 +111,7 @@ final class RepresentationRemovalObservers: Sendable {
     /// Notifies all listeners that a body was removed, unless it was reported before.
     func note(_ key: CacheKey, _ representation: UInt64) {
         let listeners = state.withLock { state -> [UInt64: Listener] in
-            guard !state.listeners.isEmpty, state.reported.update((), for: representation) else { return [:] }
+            guard !state.listeners.isEmpty, state.reported.update((), for: representation).isNew else { return [:] }
             return state.listeners
         }
         for (number, listener) in listeners where !listener(key, representation) {
@@ -129,36 +121,6 @@ final class RepresentationRemovalObservers: Sendable {
         }
     }
 }
-
-/// Values of at most ``limit`` keys. The key that was added first is removed for a new one.
-package struct RecentKeys<Key: Hashable, Value> {
-    package static var limit: Int { 1024 }
-
-    private var values: [Key: Value] = [:]
-    private var ring: [Key] = []
-    private var next = 0
-    var isEmpty: Bool { values.isEmpty }
-
-    package init() {}
-
-    package subscript(key: Key) -> Value? { values[key] }
-
-    /// Sets the value of a key.
-    /// - Returns: whether the key is new.
-    @discardableResult package mutating func update(_ value: Value, for key: Key) -> Bool {
-        if values.updateValue(value, forKey: key) != nil { return false }
-        if ring.count < Self.limit {
-            ring.append(key)
-        } else {
-            values[ring[next]] = nil
-            ring[next] = key
-            next = (next + 1) % Self.limit
-        }
-        return true
-    }
-}
-
-extension RecentKeys: Sendable where Key: Sendable, Value: Sendable {}
 
 /// The content of both tiers of a store, and their use.
 ///

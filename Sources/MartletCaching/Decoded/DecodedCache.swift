@@ -11,20 +11,19 @@ import Synchronization
 /// let picture = try await thumbnails.value(for: "https://example.com/a.jpg")
 /// ```
 ///
-/// Each request is sent through the session, whose response cache decides whether a stored response may be used. If its
-/// body is the one that a stored value was decoded from, that value is returned; otherwise the body is decoded. A value
-/// is stored as long as the response cache stores its body and the limits permit. At ``MemoryPressure/warning`` the
-/// limits are halved; at the critical level nothing is stored.
+/// Each request is sent through the session, whose response cache decides whether a stored response may be used. If a
+/// value was decoded from the body of that response, it is returned; otherwise the body is decoded. A value is stored
+/// as long as the response cache stores its body and the limits permit. At ``MemoryPressure/warning`` the limits are
+/// halved; at the critical level nothing is stored.
 ///
-/// Identical GET and HEAD requests (URL, fields and all options) are sent once for all callers until the response is
-/// received. A body is decoded once for all callers that wait for its value. Cancelling a waiting task throws
-/// `CancellationError` there immediately; cancelling the last one also cancels the request or decoding. Requests with
-/// their own validator, proxy or authentication handler are never identical, as closures are not comparable. Requests
-/// of different priorities are not identical either.
+/// Identical GET and HEAD requests (URL, fields and all options) share one request, until the response is received, and
+/// one decoding of its body. Cancelling a waiting task throws `CancellationError` there immediately; cancelling the
+/// last one also cancels the request or decoding. Requests with their own validator, proxy or authentication handler
+/// are never identical, because closures are not comparable.
 ///
 /// Only responses with a 2xx status are decoded, in a separate task on the concurrent pool. The decoder must not
-/// request the same value, because it would wait for itself. An error is thrown to all waiting callers, and the next
-/// request decodes again.
+/// request the same value, because it would wait for itself. All waiting callers throw its error; the next request
+/// decodes again.
 ///
 /// A cache is for one kind of value: thumbnails of two sizes need two, which share the body in the response cache.
 public final class DecodedCache<Value: Sendable>: Sendable {
@@ -44,8 +43,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         var follower: Task<Void, Never>?
     }
 
-    /// Guards the above. No user code runs under it: neither decoding, nor the computation of costs, nor the release of
-    /// a value.
+    /// The lock on the state. No user code runs under it: no decoding, computation of costs, or release of a value.
     private let state: Mutex<State>
     private let fetch: Fetch
     private let costOfValue: @Sendable (Value) -> Int
@@ -65,8 +63,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     ///   - memoryPressure: The source of memory pressure; `nil` for none.
     ///   - cost: The cost of a value, usually its size in bytes; below 0 counts as 0. Called once for each value.
     ///   - decode: Decodes a response.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the session has no cache, so that no value could
-    ///   be stored.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the session has no cache.
     public convenience init(
         session: HTTPSession, limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
         memoryPressure: MemoryPressureSource? = .system, cost: @escaping @Sendable (Value) -> Int,
@@ -87,7 +84,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         }
     }
 
-    /// Creates a cache of values that a ``ResponseDecoder`` decodes, from content types that it accepts; otherwise as
+    /// Creates a cache of values that a ``ResponseDecoder`` decodes, from content types that it accepts; otherwise like
     /// ``init(session:limit:countLimit:memoryPressure:cost:decode:)``.
     public convenience init<Decoder: ResponseDecoder>(
         session: HTTPSession, using decoder: Decoder, limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
@@ -128,7 +125,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     /// The number of requests and decodings that run and were not cancelled.
     var taskCount: Int { state.withLock { $0.tasks.count } }
 
-    /// The value of a URL or a request.
+    /// Returns the value of a URL or a request.
     /// - Parameters:
     ///   - target: The URL, which may have a user name and password for its origin, or a request with a method and
     ///     header fields.
@@ -139,20 +136,20 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         for target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions = RequestOptions()
     ) async throws -> Value { try await value(of: try DecodedCall(target, headers: headers, options: options)) }
 
-    /// Removes the values of a URL, for all methods and fields of requests; otherwise as ``removeAll()``.
+    /// Removes the values of a URL, for all methods and fields of requests; otherwise like ``removeAll()``.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL`.
     public func remove(for url: String) throws(HTTPError) {
         let request = HTTPRequest(method: .get, url: try HTTPSession.url(url))
         discard { $0.removed { $0.isAtURL(of: request) } }
     }
 
-    /// Removes the values of a request; otherwise as ``removeAll()``.
+    /// Removes the values of a request; otherwise like ``removeAll()``.
     public func remove(for request: HTTPRequest) { discard { $0.removed { $0.request == request } } }
 
-    /// Removes all values. Those being decoded are delivered and not stored. The response cache is not changed.
+    /// Removes all values. Values that are being decoded are delivered and not stored. The response cache is unchanged.
     public func removeAll() { discard { $0.removed { _ in true } } }
 
-    /// Removes the values of a body that is removed or invalid. It does not block; any thread may call it.
+    /// Removes the values of a body that was removed or invalidated. Does not block; any thread may call it.
     /// - Parameter representation: The number of the body, as in ``HTTPExchange/representation``.
     package func representationEnded(_ representation: UInt64) {
         let hasEnded = state.withLock { state in
@@ -299,8 +296,7 @@ struct DecodedResource: Hashable, Sendable {
     private let form: HashableValues
 
     init(_ request: HTTPRequest, secretURL: HTTPURL? = nil, options: RequestOptions) {
-        self.request = request
-        self.secretURL = secretURL
+        (self.request, self.secretURL) = (request, secretURL)
         form = HashableValues([
             options.decompresses, options.returnsRawBody, options.ignoresContentLength, options.omittedFields,
         ])

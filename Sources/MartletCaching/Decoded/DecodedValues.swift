@@ -43,7 +43,7 @@ struct DecodedValues<Value: Sendable>: Sendable {
         }
     }
 
-    /// The value of a key, which then is the most recently used.
+    /// Returns the value of a key, which then is the most recently used.
     mutating func value(of key: DecodedValueKey) -> Value? {
         guard let place = place(of: key) else { return nil }
         order.touch(place)
@@ -122,7 +122,7 @@ struct DecodedValueKey: Hashable, Sendable {
 struct DecodedSharingKey: Hashable, Sendable {
     private let values: HashableValues
 
-    /// The key of a request; `nil` for a request that is not shared: its method is not GET or HEAD (RFC 9110 §9.2.1),
+    /// Creates the key of a request; `nil` for one that is not shared: its method is not GET or HEAD (RFC 9110 §9.2.1),
     /// or its options contain a closure or other values that cannot be compared.
     init?(_ resource: DecodedResource, options: RequestOptions) {
         guard resource.request.method == .get || resource.request.method == .head, options.validator == nil,

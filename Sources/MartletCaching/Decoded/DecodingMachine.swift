@@ -5,8 +5,8 @@ import MartletCore
 /// The state machine of requests and decodings, and of the callers that share them; it also holds the stored values.
 ///
 /// A *flight* is a request that is sent once for all callers with identical requests. After its response these callers
-/// get a stored value, or wait for a *decoding*: a running one of the same body, or a new one. A decoding has the
-/// number of the flight that started it.
+/// get a stored value, or wait for a *decoding* of its body, which may already run. A decoding has the number of the
+/// flight that started it.
 struct DecodingMachine<Value: Sendable>: Sendable {
     private struct Flight {
         /// The key by which callers join it, until its response is received.
@@ -19,7 +19,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     }
 
     /// The key of the value, and the flights that get it. With a `nil` key the value is not stored, and no flight
-    /// joins. A decoding without flights is removed.
+    /// can join. A decoding without flights is removed.
     private typealias Decoding = (key: DecodedValueKey?, flights: [UInt64])
 
     /// The action after the response to a flight.
@@ -56,8 +56,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     private var fetchCount = 0
     private var lastFlight: UInt64 = 0
     /// By removed body, the last flight that had started at that time. If this flight or an earlier one gets the body,
-    /// its value is not stored. If a body is dropped from this table, such a value only occupies memory until it is
-    /// evicted; no request gets it.
+    /// its value is not stored. If a body is dropped from this table, such a value only occupies memory.
     private var removals = RecentKeys<UInt64, UInt64>()
 
     init(limit: Int, countLimit: Int) { values = DecodedValues(limit: limit, countLimit: countLimit) }

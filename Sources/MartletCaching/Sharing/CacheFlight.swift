@@ -54,8 +54,7 @@ final class CacheFlight: Sendable {
 
     // MARK: Members
 
-    /// Joins; `nil` if all members have left, the first bytes are lost, the resource has changed, or the request
-    /// failed.
+    /// Adds a member; `nil` if all members have left, the first bytes are lost, or the request failed or is outdated.
     func join() -> FlightMember? {
         guard isCurrent() else { return nil }
         let number = state.withLock { state -> UInt64? in

@@ -75,7 +75,7 @@ extension CacheFlight {
 
     /// The end of a body.
     enum BodyOutcome {
-        /// It is complete, and stored if possible.
+        /// The body is complete, and stored if possible.
         case complete(StoredResponse?)
         case failed(any Error)
     }
@@ -222,8 +222,7 @@ extension CacheFlight.State {
     mutating func dropPending() { (pending, pendingByteCount) = ([], 0) }
 }
 
-/// The maximum size, in bytes, of several pieces that are gathered into one: a server may send a body byte by byte, and
-/// each piece costs as much as a large one.
+/// The maximum size of small pieces that are gathered into one, in bytes: a server may send a body byte by byte.
 private let gatheredByteCount = 16 * 1024
 
 extension [[UInt8]] {

@@ -42,7 +42,7 @@ struct FlightDriver: Sendable {
             let sent = cache.store.requestTime(for: request.key.url, now: .now)
             let runner = CallRunner(
                 core: core, dialer: dialer, call: call.asking(fields), control: flight.control, gate: flight.gate)
-            let network = try await runner.run()
+            let network = try await runner.runBelowCache()
             let cookies = flight.isUnattended ? network.setCookies : []
             if !cookies.isEmpty { await call.cookieJar?.store(setCookieBytes: cookies, from: call.url) }
             let decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
@@ -57,8 +57,10 @@ struct FlightDriver: Sendable {
                 // A server that always responds with 304, even without conditions, would cause endless repetition.
                 noteFailure()
                 hand(over: CacheFlight.Offer(network: network, status: decided.status))
-            case .stored(let answer):
-                flight.decide(.stored(freshened[answer.variant] ?? found[answer.variant], answer, network))
+            case .stored(var answer):
+                let stored = freshened[answer.variant]
+                answer.status.isStored = stored != nil
+                flight.decide(.stored(stored ?? found[answer.variant], answer, network))
                 await end(network)
             case .staleOnError:
                 noteFailure()
@@ -86,7 +88,6 @@ struct FlightDriver: Sendable {
         var status = decided.status
         guard let (head, writer) = kept else {
             await cache.remove(superseded, on: core.loop)
-            status.isStored = false
             hand(over: CacheFlight.Offer(network: network, status: status))
             return false
         }
@@ -94,7 +95,7 @@ struct FlightDriver: Sendable {
         if let writer {
             flight.begin(writer, byteCount: network.expectedContentLength)
         } else {
-            (status.isStored, status.timeToLive) = (false, nil)
+            status.timeToLive = nil
         }
         let transfer = CacheFlight.Transfer(variant: variant, network: network, status: status)
         flight.decide(.transfer(transfer, .coming))
@@ -134,8 +135,7 @@ struct FlightDriver: Sendable {
         }
     }
 
-    /// Whether the delegate allows the response to be stored. The delegate receives the transfer's request, not that of
-    /// the first call.
+    /// Whether the delegate allows the response to be stored.
     private func mayStore(_ network: StreamedResponse) async throws -> Bool {
         guard let delegate = call.settings.configuration.delegate else { return true }
         let (response, request) = (HeadConversion.response(network.head), network.call.publicRequest)

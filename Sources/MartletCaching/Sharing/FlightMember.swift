@@ -105,7 +105,7 @@ final class FlightMember: Sendable {
         }
     }
 
-    /// The next bytes of the body; `nil` at the end.
+    /// Returns the next bytes of the body; `nil` at the end.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func next(for call: Call, _ control: TransferControl, until deadline: MonotonicTime) async throws -> [UInt8]? {
         while true {
@@ -132,7 +132,7 @@ final class FlightMember: Sendable {
         }
     }
 
-    /// The next piece of the body, which then counts as read.
+    /// Returns the next piece of the body, which then counts as read.
     func piece() -> Piece {
         defer { flight.wakePump() }
         return flight.state.withLock { state -> Piece in
@@ -185,9 +185,7 @@ final class FlightMember: Sendable {
     /// The error of a reader that was too slow. A call that has delivered nothing yet repeats its request.
     private static let tooSlow = HTTPError(
         .cachedBodyCorrupted, phase: .receivingBody,
-        message:
-            "the body was read too slowly: other readers of the transfer are ahead, and the gap cannot be stored"
-    )
+        message: "the body was read too slowly: the bytes between this reader and faster ones cannot be stored")
 
     /// The error of a reader whose next bytes are neither in memory nor in the store.
     private static let lost = HTTPError(

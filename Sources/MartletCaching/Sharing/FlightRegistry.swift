@@ -19,18 +19,21 @@ final class FlightRegistry: Sendable {
             }
             timeouts.total = nil
             let (options, configuration) = (call.options, call.settings.configuration)
+            // Views may have different network middleware, which cannot be compared.
+            let view = configuration.networkMiddleware.isEmpty ? nil : ObjectIdentifier(call.settings)
             stored = request.key
             values = HashableValues([
                 ObjectIdentifier(cache), ObjectIdentifier(dialer), call.proxy?.description ?? "", request.mode, fields,
                 timeouts, options.bandwidth, options.bandwidthGroup?.number, call.priority,
-                options.queueOrder ?? configuration.queueOrder, options.serviceClass, call.supplement?.networkDenial,
+                options.queueOrder ?? configuration.queueOrder, options.serviceClass,
+                call.supplement?.networkDenial, view,
             ])
         }
     }
 
     enum Decision {
         case joined(FlightMember)
-        /// It is the first member of a new transfer, which the caller must start.
+        /// The first member of a new transfer, which the caller must start.
         case first(FlightMember)
         /// A transfer with the same key may have ended since the lookup, so the store may have its response now.
         case repeatLookup

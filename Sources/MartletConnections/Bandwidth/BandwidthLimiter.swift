@@ -4,7 +4,7 @@ import Synchronization
 /// A limiter of the bandwidth of transfers: each read and each write requests the number of bytes that it may move now.
 /// Without limits, this check only loads one flag.
 package final class BandwidthLimiter: TimerTarget {
-    /// The wait of a transfer for the number of bytes that it is granted. Cancelling the transfer interrupts it.
+    /// The wait of a transfer for a number of bytes. Cancelling the transfer interrupts the wait.
     package typealias Wait = OneShot<Int>
 
     private struct State {
@@ -12,7 +12,7 @@ package final class BandwidthLimiter: TimerTarget {
         var machines = InlineArray<2, BandwidthMachine>(repeating: BandwidthMachine())
         var waits: [UInt64: Wait] = [:]
         var lastNumber: UInt64 = 0
-        /// The time of the timer; it may come earlier than needed, never later.
+        /// The time of the timer, which may be earlier than needed, but never later.
         var alarm: MonotonicTime?
         /// The number of the current timer; older timers are ignored.
         var alarmNumber: UInt64 = 0
@@ -54,7 +54,7 @@ package final class BandwidthLimiter: TimerTarget {
 
     // MARK: Limits
 
-    /// Changes the limit of all transfers together and of each host. It also applies to transfers that wait.
+    /// Changes the limits for all transfers together and for each host. They also apply to waiting transfers.
     package func setLimits(_ limits: BandwidthLimits) {
         for direction in TransferDirection.allCases {
             change { state, now in
@@ -64,7 +64,7 @@ package final class BandwidthLimiter: TimerTarget {
         }
     }
 
-    /// Registers a new transfer with its own limit, and returns its number. ``leave(_:)`` ends the transfer.
+    /// Registers a transfer with its own limit, and returns its number. ``leave(_:)`` removes the transfer.
     package func enter(_ limit: BandwidthLimit) -> UInt64 {
         let number = state.withLock { $0.nextNumber() }
         transferCount.add(1, ordering: .relaxed)
@@ -86,7 +86,7 @@ package final class BandwidthLimiter: TimerTarget {
         return state.withLock { $0.machines[direction.rawValue].hold(transfer: number) }
     }
 
-    /// Ends a transfer with its own limit.
+    /// Removes a transfer with its own limit.
     package func leave(_ number: UInt64) {
         transferCount.subtract(1, ordering: .relaxed)
         setLimit(.none, ofTransfer: number)
@@ -128,7 +128,7 @@ package final class BandwidthLimiter: TimerTarget {
 
     // MARK: Effects
 
-    /// Passes an event to a machine, and runs its effects.
+    /// Passes an event to a machine, and performs the effects.
     private func change(_ event: (inout State, MonotonicTime) -> BandwidthMachine.Effects) {
         let (grants, alarm) = state.withLock { state in
             let effects = event(&state, MonotonicTime.now())
@@ -144,7 +144,7 @@ package final class BandwidthLimiter: TimerTarget {
             }
             return (state.takeGrants(effects), alarm)
         }
-        // A grant that comes too late for an interrupted wait is lost; no limit is exceeded.
+        // A grant for an interrupted wait is lost, which exceeds no limit.
         for grant in grants { grant.wait.fulfill(grant.byteCount) }
         if let alarm { loop.schedule(self, token: alarm.number, at: alarm.time) }
     }
@@ -170,7 +170,7 @@ package final class BandwidthLimiter: TimerTarget {
 /// The effect of the limits on a transfer, or on a group of transfers with one number, since the last query.
 package enum BandwidthThrottling: Equatable, Sendable {
     case unlimited
-    /// No bytes were requested, and no request waits: the transfer is not limited by bandwidth.
+    /// No bytes were requested, and no request waits.
     case idle
     /// All requests were granted immediately.
     case free
@@ -178,17 +178,14 @@ package enum BandwidthThrottling: Equatable, Sendable {
     case held
 }
 
-/// The limits of a transfer: the one for all, its host's, and its own.
+/// The limits that apply to a transfer, in addition to the limit for all transfers.
 package struct BandwidthScope: Sendable {
     /// The host, if hosts have limits; `nil` if they do not apply to the transfer.
     package var host: String?
     /// The number of the transfer's own limit; `nil` if it has none.
     package var transfer: UInt64?
 
-    package init(host: String? = nil, transfer: UInt64? = nil) {
-        self.host = host
-        self.transfer = transfer
-    }
+    package init(host: String? = nil, transfer: UInt64? = nil) { (self.host, self.transfer) = (host, transfer) }
 }
 
 /// The limiter of one transfer, and the transfer's scope.
@@ -196,17 +193,14 @@ package struct TransferRateLimit: Sendable {
     let limiter: BandwidthLimiter
     let scope: BandwidthScope
 
-    package init(_ limiter: BandwidthLimiter, scope: BandwidthScope) {
-        self.limiter = limiter
-        self.scope = scope
-    }
+    package init(_ limiter: BandwidthLimiter, scope: BandwidthScope) { (self.limiter, self.scope) = (limiter, scope) }
 }
 
-/// The bandwidth limits for bodies of a session, for all together and for each host.
+/// The bandwidth limits for the bodies of a session, for all together and for each host.
 ///
-/// They count the bytes of bodies as they are on the wire, without heads and chunk framing. Delayed bytes are not read,
-/// or not written: the TCP window slows the peer down (RFC 9293 §3.8.6). During a delay the idle timeout is suspended,
-/// but the total timeout is not. Transfers take turns, so that none is starved by another.
+/// They count the bytes of bodies on the wire, without heads and chunk framing. While a transfer is delayed, nothing is
+/// read or written, so the TCP window slows the peer down (RFC 9293 §3.8.6). A delay suspends the idle timeout, but not
+/// the total timeout. Transfers take turns, so that none is starved by another.
 public struct BandwidthLimits: Hashable, Sendable, Codable {
     /// The limit of all transfers together.
     public var total: BandwidthLimit
@@ -215,8 +209,7 @@ public struct BandwidthLimits: Hashable, Sendable, Codable {
 
     /// Creates limits; none by default.
     public init(total: BandwidthLimit = .none, perHost: BandwidthLimit = .none) {
-        self.total = total
-        self.perHost = perHost
+        (self.total, self.perHost) = (total, perHost)
     }
 
     /// No limits in either direction.
@@ -232,8 +225,7 @@ public struct BandwidthLimit: Hashable, Sendable, Codable {
 
     /// Creates a limit; none by default.
     public init(upload: BandwidthRate? = nil, download: BandwidthRate? = nil) {
-        self.upload = upload
-        self.download = download
+        (self.upload, self.download) = (upload, download)
     }
 
     /// No limits in either direction.
@@ -249,21 +241,17 @@ public struct BandwidthLimit: Hashable, Sendable, Codable {
 
 /// A rate in bytes per second, and the size of a burst.
 public struct BandwidthRate: Hashable, Sendable, Codable {
-    /// Bytes per second; at least 1, and at most 1 TB. To stop a transfer, pause its task.
+    /// Bytes per second, clamped to the range from 1 byte to 1 TB. To stop a transfer, pause its task.
     public var bytesPerSecond: Int
     /// The number of bytes that may pass immediately after an idle time; `nil` (the default) for the bytes of 50 ms.
     ///
-    /// The minimum is the bytes of 20 ms or 256 KiB, whichever is less, so that transfers are not woken too often. A
-    /// burst exceeds the rate once.
+    /// The minimum is the smaller of 256 KiB and the bytes of 20 ms, so that transfers are not woken too often.
     public var burst: Int?
 
     /// Creates a rate.
-    public init(bytesPerSecond: Int, burst: Int? = nil) {
-        self.bytesPerSecond = bytesPerSecond
-        self.burst = burst
-    }
+    public init(bytesPerSecond: Int, burst: Int? = nil) { (self.bytesPerSecond, self.burst) = (bytesPerSecond, burst) }
 
-    /// The rate of this number of bytes per second.
+    /// Returns a rate with the default burst.
     public static func bytesPerSecond(_ count: Int) -> BandwidthRate { BandwidthRate(bytesPerSecond: count) }
 
     /// Decodes a rate.

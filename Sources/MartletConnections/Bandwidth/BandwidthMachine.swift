@@ -3,14 +3,14 @@ package import MartletTransport
 /// The state machine that decides when each transfer may move how many bytes, in one direction. There is a token bucket
 /// for all transfers, one for each host, and one for each transfer with its own limit.
 ///
-/// Requests are queued. Each pass serves, in order, the requests whose buckets all hold a portion. A bucket that is too
-/// empty for one request serves no later one, so that small requests do not overtake. A transfer that needs more bytes
-/// makes another request, at the end of the queue. Time is passed in; the owner does the waiting.
+/// Requests are queued. Each pass serves, in order, the requests whose buckets all contain enough bytes for a portion.
+/// A bucket with too few bytes for one request serves no later one, so that small requests do not overtake. A transfer
+/// that needs more bytes makes another request, at the end of the queue. Time is passed in; the owner does the waiting.
 package struct BandwidthMachine: Sendable {
     package struct Effects: Sendable {
         /// The requests that were granted, and the numbers of bytes.
         package var grants: [(request: UInt64, byteCount: Int)] = []
-        /// The time to call ``BandwidthMachine/advance(to:)``; `nil` if no request waits for a bucket.
+        /// The time at which to call ``BandwidthMachine/advance(to:)``; `nil` if no request waits.
         package var wake: MonotonicTime?
     }
 
@@ -26,7 +26,7 @@ package struct BandwidthMachine: Sendable {
 
     /// The minimum time between two passes. It limits the work if many buckets become ready one after the other.
     private static let leastInterval = Duration.milliseconds(5)
-    /// The number of buckets from which full ones of hosts are removed: a full bucket is equivalent to a new one.
+    /// The minimum number of buckets at which the full buckets of hosts are removed.
     private static let sweepCount = 64
 
     private var buckets: [BucketKey: TokenBucket] = [:]
@@ -35,13 +35,13 @@ package struct BandwidthMachine: Sendable {
     private var queue: [Request] = []
     /// Whether a request of a numbered transfer had to wait since the last query; `nil` if it made none.
     private var hasWaited: [UInt64: Bool] = [:]
-    /// The buckets that were too empty for a queued request.
+    /// The buckets that had too few bytes for a queued request.
     private var closed: Set<BucketKey> = []
     private var wake: MonotonicTime?
 
     package init() {}
 
-    /// Whether there is any limit.
+    /// Whether there is a limit.
     package var isActive: Bool { perHost != nil || !buckets.isEmpty }
 
     package var waitingCount: Int { queue.count }
@@ -102,7 +102,7 @@ package struct BandwidthMachine: Sendable {
         for key in keys(for: scope) { buckets[key]?.refund(count) }
     }
 
-    /// Serves the queue as time passes.
+    /// Serves the queued requests for which there are enough bytes now.
     package mutating func advance(to now: MonotonicTime) -> Effects {
         (closed, wake) = ([], nil)
         var effects = Effects()
@@ -122,8 +122,9 @@ package struct BandwidthMachine: Sendable {
 
     // MARK: Serving
 
-    /// The number of bytes that a request gets; `nil` if it has to wait. Buckets too empty for it close to others.
-    /// - Parameter isAlone: Whether no other request waits, so that it may have everything.
+    /// Returns the number of bytes that a request gets; `nil` if it has to wait. Its buckets with too few bytes are
+    /// then closed for later requests.
+    /// - Parameter isAlone: Whether no other request waits, so that it may get all available bytes.
     private mutating func serve(_ request: Request, _ now: MonotonicTime, isAlone: Bool) -> Int? {
         if let perHost, let host = request.scope.host, buckets[.host(host)] == nil {
             sweepHosts(now)
@@ -150,7 +151,7 @@ package struct BandwidthMachine: Sendable {
             }
             return nil
         }
-        // A slow bucket may use the bytes that it saved while its transfer waited for a fast one.
+        // The bucket of a slow rate may spend the bytes that it saved while the request waited for another bucket.
         let granted = min(request.wanted, available, isAlone ? .max : max(portion, largest))
         for key in keys { buckets[key]?.take(granted) }
         return granted
@@ -211,7 +212,7 @@ package struct TokenBucket: Sendable {
         return last.advanced(by: .nanoseconds(Int64(nanoseconds) + 1))
     }
 
-    /// Changes the rate. Saved bytes are kept up to the new burst.
+    /// Changes the rate. Saved bytes above the new burst are lost.
     package mutating func change(to rate: BandwidthRate, now: MonotonicTime) {
         refill(now)
         self.rate = rate

@@ -30,8 +30,8 @@ extension Exchange {
 
     package func isHeldBack(_ direction: TransferDirection) -> Bool { pace?.limiter.isActive(direction) ?? false }
 
-    /// Waits until the bandwidth limits permit reading. Suspends the idle timeout, but not the total timeout.
-    /// Granted bytes that are not read are returned by ``refund(_:)``.
+    /// Waits until the bandwidth limits permit reading. During the wait only the total timeout runs. Granted bytes that
+    /// are not read are returned by ``refund(_:)``.
     /// - Returns: The number of bytes that may be read now, at least 1.
     package func allowance(of wanted: Int) async throws(ExchangeError) -> Int {
         guard let pace, isHeldBack(.down) else { return wanted }
@@ -53,16 +53,16 @@ extension Exchange {
     /// Returns bytes that were granted by ``allowance(of:)`` and not read.
     package func refund(_ count: Int) { if let pace { pace.limiter.refund(count, .down, in: pace.scope) } }
 
-    /// Records that a closure receives the body; its duration is not limited.
+    /// Records that a closure of the program receives the body.
     package func closureBegins() { if !isFinished { connection.use = .closure } }
 
-    /// Records that the program holds the body, which it may read at any time.
+    /// Records that the program holds the body, and may read it at any time.
     package func holdBegins() { if !isFinished { connection.use = .held } }
 
-    /// Exempts the connection from its pool's limits while user code runs; `nil` if it has been returned.
+    /// Exempts the connection from its pool's limits while user code runs; `nil` if it was returned.
     package func exemption() -> Exemption? { isFinished ? nil : Exemption(lease, loop: loop) }
 
-    /// The bytes of the request that were sent after its head: those of the body and of its framing.
+    /// The number of bytes sent after the head of the request: those of the body and its framing.
     package var sentBodyByteCount: UInt64 {
         state.withLock { state in
             let sent = state.timeline.sentByteCount + (state.writer?.byteCount ?? 0)

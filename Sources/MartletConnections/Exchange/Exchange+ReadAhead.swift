@@ -1,7 +1,7 @@
 package import MartletTransport
 import Synchronization
 
-// Reading of bodies that the program has not requested yet, or no longer wants.
+// Reading of bodies before the program requests them, and of those that it no longer wants.
 extension Exchange {
     /// The maximum size of a body that is read ahead, in bytes.
     package static let readAheadLimit = 64 * 1024
@@ -37,8 +37,8 @@ extension Exchange {
 
     private static let drainLimit = 64 * 1024
 
-    /// Ends the exchange as ``finish()`` does, but waits briefly for the rest of a small body. The next request can
-    /// then reuse the connection instead of opening another. Many servers send a head and its body separately.
+    /// Ends the exchange like ``finish()``, but first waits for the rest of a small body, because many servers send it
+    /// separately from the head. The next request can then reuse the connection.
     package func finish(waitingUntil deadline: MonotonicTime) async {
         if state.withLock({ $0.isReceivingOnly }), let payload = connection.remainingPayload,
             payload <= UInt64(Exchange.drainLimit)

@@ -4,19 +4,18 @@ import Synchronization
 
 /// One request and its response on a leased connection (RFC 9112 §9).
 ///
-/// Its methods are called in order: ``send(_:)``, ``tryReceiveHead()``, ``tryReadBody(into:)`` until it reports the
-/// end, then ``finish()``. ``finish()`` may come earlier, never waits, and must be the last call; deallocation has the
-/// same effect. ``cancel()`` may be called from any thread at any time.
+/// Call the methods in this order: ``send(_:)``, ``tryReceiveHead()``, ``tryReadBody(into:)`` until it reports the end,
+/// then ``finish()``, which may also be called earlier, and never waits. Deallocation has the same effect. Any thread
+/// may call ``cancel()`` at any time.
 package final class Exchange: Sendable {
-    /// The state of the exchange: running, or the way it ended. In the last three states the connection has been
-    /// returned.
+    /// The state of the exchange. In the last three states, the connection was returned.
     fileprivate enum Stage: UInt8 {
         case running
-        /// An error was reported, or the response was rejected: the rest of a body is not read for the sake of reuse.
+        /// An error was reported, or the response was rejected. The rest of its body is not read.
         case failed
         case cancelled
         case complete
-        /// The response was not read to its end; it can still turn out to be complete.
+        /// The response was not read to its end, but may become complete later.
         case incomplete
         /// The exchange was cancelled, and then ended.
         case released
@@ -32,13 +31,13 @@ package final class Exchange: Sendable {
         var writer: UploadWriter?
         var interim: [ResponseHead] = []
         var reading = ReceiveLowWaterMachine()
-        /// The reader's wait for its turn under a bandwidth limit.
+        /// The reader's wait for bytes under a bandwidth limit.
         var turn: BandwidthLimiter.Wait?
         /// The end of the last pause before the head, from which the timeout for the head restarts.
         var headResumed: MonotonicTime?
-        /// The total deadline of a call that took the exchange over.
+        /// The total deadline of a call that took over the exchange.
         var totalDeadline: MonotonicTime?
-        /// The rest of the part of the body that was read ahead; `nil` without such a part.
+        /// The bytes that were read ahead and not delivered yet; `nil` without reading ahead.
         var ahead: ArraySlice<UInt8>?
         /// The error that ended the reading ahead.
         var aheadFailure: ExchangeError?
@@ -55,8 +54,8 @@ package final class Exchange: Sendable {
         /// Records that an error was reported, or the response was rejected.
         fileprivate mutating func fail() { if stage == .running { stage = .failed } }
 
-        /// Records that the connection is returned, or that the response was complete after all.
-        /// - Returns: The former state; `nil` if the connection had been returned.
+        /// Records that the connection is returned, or later that the response is complete.
+        /// - Returns: The former state; `nil` if the connection was already returned.
         fileprivate mutating func release(isComplete: Bool) -> Stage? {
             let before = isReleased ? nil : stage
             if isComplete {
@@ -82,20 +81,17 @@ package final class Exchange: Sendable {
 
     /// Creates an exchange on a leased connection.
     /// - Parameters:
-    ///   - onUpload: Called with the number of payload bytes of the body as they are written, on the writer's task.
+    ///   - onUpload: Called with the number of written bytes of the body, by ``send(_:)`` and by the writer's task.
     ///   - gate: Pauses the transfer; queried before each write and each read.
     ///   - pace: The bandwidth limits; `nil` if the transfer never has any.
     package init(
         lease: Lease, timeouts: ExchangeTimeouts, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
         gate: (any TransferPauseGate)? = nil, pace: TransferRateLimit? = nil
     ) {
-        self.pace = pace
-        self.lease = lease
+        (self.pace, self.lease) = (pace, lease)
         connection = lease.connection
         givenTimeouts = timeouts
-        self.loop = loop
-        self.onUpload = onUpload
-        self.gate = gate
+        (self.loop, self.onUpload, self.gate) = (loop, onUpload, gate)
     }
 
     deinit { finish() }
@@ -104,7 +100,7 @@ package final class Exchange: Sendable {
 
     /// Sends what the socket accepts immediately; the rest of the request is written while the response is awaited.
     package func send(_ request: ExchangeRequest) throws(ExchangeError) {
-        // The call may have been cancelled while it acquired its connection. Its response is then not awaited.
+        // The call may have been cancelled while it acquired its connection.
         if state.withLock({ $0.isCancelled }) { throw failure(.cancelled) }
         connection.begin(request)
         var bytes = request.head
@@ -145,7 +141,7 @@ package final class Exchange: Sendable {
     package enum HeadAttempt: Sendable {
         /// The final head, and the interim ones before it (RFC 9110 §15.2).
         case head(ResponseHead, BodyFraming, interim: [ResponseHead])
-        /// Nothing yet: await ``wait(until:_:)`` with these and try again.
+        /// Nothing yet: await ``wait(until:_:)`` with these values, and try again.
         case wouldBlock(until: MonotonicTime, ExchangeError.Timeout)
     }
 
@@ -185,8 +181,7 @@ package final class Exchange: Sendable {
     private func headDeadline() throws(ExchangeError) -> (MonotonicTime, ExchangeError.Timeout) {
         var (writer, sent) = state.withLock { ($0.writer, $0.timeline.requestSent) }
         switch writer?.outcome {
-        // The peer may have rejected the request and closed early: its response can still be read, unless the error is
-        // local.
+        // A peer that rejected the request may have closed early: its response can still be read.
         case .failed(.transport), .finished, .stopped:
             sent = state.withLock { state in
                 state.timeline.requestSent = state.timeline.requestSent ?? MonotonicTime.now()
@@ -203,7 +198,7 @@ package final class Exchange: Sendable {
         return (timeouts.totalDeadline, .total)
     }
 
-    /// The error to report when reading failed: the writer's own error, if any, is the cause.
+    /// Returns the error to report after a failed read: a local error of the writer, if any, is the cause.
     private func rootCause(of cause: ExchangeError.Cause) -> ExchangeError {
         let writer = state.withLock { $0.writer }
         switch writer?.outcome {
@@ -223,18 +218,18 @@ package final class Exchange: Sendable {
         case bytes(Int)
         /// The body is complete, and the connection has been returned.
         case end
-        /// Nothing yet: await ``waitForBody()`` and try again.
+        /// Nothing yet: await ``waitForBody()``, and try again.
         case wouldBlock
     }
 
     /// Tries to read the body into a buffer, which must not be empty, without waiting.
     package func tryReadBody(into target: UnsafeMutableRawBufferPointer) throws(ExchangeError) -> BodyAttempt {
         let target = unsafe ReceiveTarget(target)
-        // Under the exchange's own lock, so that a late reader cannot read what belongs to the next exchange.
+        // Under the exchange's own lock, so that a late reader cannot read bytes of the next exchange.
         let step = state.withLock { state -> HTTP1Connection.BodyStep? in
             if let step = state.takeAhead(into: target) { return step }
             switch state.stage {
-            // The connection may carry another exchange by now.
+            // The connection may already carry another exchange.
             case .complete: return nil
             case .incomplete, .released: return .failure(.transport(.closed))
             // A reader that always finds bytes never waits, and so is never interrupted.
@@ -263,10 +258,10 @@ package final class Exchange: Sendable {
         }
     }
 
-    /// Reads the received part of a short body, without waiting, into an array of at most `length` bytes. If the body
-    /// is then complete, the exchange has ended; otherwise ``tryReadBody(into:)`` reads the rest.
+    /// Reads the received part of a short body, at most `length` bytes, without waiting. If the body is then complete,
+    /// the exchange has ended; otherwise ``tryReadBody(into:)`` reads the rest.
     package func readBodyAtOnce(upTo length: Int) throws(ExchangeError) -> [UInt8] {
-        // Space for one byte even if no byte is expected, because the end must be read as well.
+        // Space for one byte even if none is expected, because the end must be read as well.
         let room = max(1, length)
         var body: [UInt8] = []
         // Reserved separately: creating an array with a capacity queries the runtime for its type each time.
@@ -280,8 +275,7 @@ package final class Exchange: Sendable {
         return body
     }
 
-    /// The maximum size of the body's next piece: the bytes read ahead, else the rest of a known length, else
-    /// `Int.max`.
+    /// The maximum size of the next piece of the body: the bytes read ahead, the rest of a known length, or `Int.max`.
     package var payloadByteCountBound: Int {
         if hasReadAhead.load(ordering: .acquiring) {
             let ahead = state.withLock { $0.ahead?.count }
@@ -306,13 +300,13 @@ package final class Exchange: Sendable {
             do throws(ExchangeError) {
                 guard isShort else { return try await wait(until: deadline, timeout) }
                 if try await isReadable(by: batchDeadline) { return }
-                // Received bytes below the mark cause an edge when the mark is removed.
+                // If fewer bytes than the batch were received, they cause an edge when the number is lowered.
                 state.withLock { $0.reading.waitTimedOut() }
                 connection.stream.awaitBytes(1)
                 try await wait(until: deadline, timeout)
                 return
             } catch {
-                // Sent bytes count as well, and a writer under a bandwidth limit is silent on purpose.
+                // Sent bytes count as well, and a bandwidth limit may delay the writer.
                 let writer = state.withLock { $0.writer }
                 guard case .timedOut(.idle) = error.cause, writer?.byteCount != sent || writer?.isHeldBack == true
                 else { throw error }
@@ -334,10 +328,9 @@ package final class Exchange: Sendable {
         return writer?.byteCount
     }
 
-    /// Waits until bytes have arrived. Throws at the deadline; during a pause, only if it is that of the total timeout.
+    /// Waits until bytes have arrived. Throws at the deadline, except that a pause suspends the idle and head timeouts.
     package func wait(until deadline: MonotonicTime, _ timeout: ExchangeError.Timeout) async throws(ExchangeError) {
         if try await isReadable(by: deadline) { return }
-        // A paused transfer is silent on purpose.
         if timeout == .idle || timeout == .head, isPaused { return }
         throw failure(.timedOut(timeout))
     }
@@ -382,7 +375,7 @@ package final class Exchange: Sendable {
         }
         guard let stage else { return }
         connection.stream.awaitBytes(1)
-        // A waiting reader finds that the exchange is over. If the response is complete, no reader waits.
+        // A waiting reader must detect that the exchange is over. If the response is complete, no reader waits.
         if completion == nil { connection.stream.wakeReader() }
         var isAborted = false
         if let writer, writer.outcome == nil, !writer.hasWrittenAll {

@@ -34,12 +34,12 @@ package struct ExchangeError: Error, Sendable {
 
     package enum Phase: Sendable {
         case waiting
-        /// Opening a connection: the look-up of its name.
+        /// Opening a connection: the name is resolved.
         case resolving
         case connecting
-        /// Opening a connection: the tunnel through a proxy.
+        /// Opening a connection: the tunnel through a proxy is established.
         case tunneling
-        /// Opening a connection: the TLS handshake.
+        /// Opening a connection: the TLS handshake is performed.
         case tlsHandshake
         case sending
         case awaitingHead
@@ -55,7 +55,7 @@ package struct ExchangeError: Error, Sendable {
         package var waited: Duration?
         /// The proxy that the failure concerns; `nil` if it concerns the server, or neither.
         package var proxy: ProxyServer?
-        /// The reason why a request waited for a connection, if it failed while waiting.
+        /// The reason why the request waited for a connection, if it failed during that wait.
         package var shortage: String?
         /// The connection that was established before the failure; `nil` without one, or if an exchange used it.
         package var reached: ReachedConnection?
@@ -63,7 +63,7 @@ package struct ExchangeError: Error, Sendable {
         package var tunnelHeads: [ResponseHead] = []
     }
 
-    /// One reference, so that the frames of functions that may throw it stay small.
+    /// A reference to the details, so that the frames of functions that may throw the error stay small.
     private final class Box: Sendable {
         let details: Details
 
@@ -77,7 +77,7 @@ package struct ExchangeError: Error, Sendable {
         set { box = Box(newValue) }
     }
 
-    // No key paths: they cost much code at each use.
+    // Not `@dynamicMemberLookup`: key paths need much code at each use.
     package var cause: Cause { box.details.cause }
     package var phase: Phase { box.details.phase }
     package var wasSent: Bool { box.details.wasSent }
@@ -114,8 +114,8 @@ package struct ExchangeError: Error, Sendable {
         details.reached = error.reached
     }
 
-    /// Whether the connection, not the message on it, ended or failed. On a reused connection, this may happen without
-    /// a fault of either side (RFC 9112 §9.3.1).
+    /// Whether the connection, not the message on it, ended or failed. On a reused connection this can happen although
+    /// neither side made an error (RFC 9112 §9.3.1).
     package var isConnectionLoss: Bool {
         switch self.cause {
         case .transport(.system), .transport(.closed), .transport(.addressLost), .transport(.tls): true

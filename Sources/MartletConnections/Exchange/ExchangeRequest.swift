@@ -25,19 +25,13 @@ package final class ExchangeRequest: Sendable {
         expectsContinue: Bool = false, continueWait: Duration = .seconds(1), wantsKeepAlive: Bool = true,
         isRaw: Bool = false, ignoresLength: Bool = false, trailers: [(name: String, value: String)] = []
     ) {
-        self.head = head
-        self.method = method
-        self.version = version
-        self.body = body
-        self.expectsContinue = expectsContinue
-        self.continueWait = continueWait
-        self.wantsKeepAlive = wantsKeepAlive
-        self.isRaw = isRaw
-        self.ignoresLength = ignoresLength
+        (self.head, self.method, self.version) = (head, method, version)
+        (self.body, self.expectsContinue, self.continueWait) = (body, expectsContinue, continueWait)
+        (self.wantsKeepAlive, self.isRaw, self.ignoresLength) = (wantsKeepAlive, isRaw, ignoresLength)
         self.trailers = trailers
     }
 
-    /// Whether the first write contains the whole request: no part of the body waits for its source, or for a 100.
+    /// Whether the first write contains the whole request, because no part of the body waits for its source or a 100.
     var isSentAtOnce: Bool {
         switch body {
         case .none: true
@@ -58,7 +52,7 @@ package enum OutgoingBody: Sendable {
 
 /// The source of the bytes of a request's body.
 package protocol RequestBodySource: AnyObject, Sendable {
-    /// Returns the next bytes; `nil` after the last. Empty arrays are ignored. Called by one task, one call at a time.
-    /// When that task is cancelled it should return or throw soon.
+    /// Returns the next bytes; `nil` after the last. Empty arrays are ignored. One task makes one call after the other.
+    /// The call should return or throw soon after its task is cancelled.
     func next() async throws -> [UInt8]?
 }

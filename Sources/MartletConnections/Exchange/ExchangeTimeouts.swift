@@ -10,12 +10,10 @@ package struct ExchangeTimeouts: Sendable {
     package var totalDeadline: MonotonicTime
 
     package init(head: Duration? = nil, idle: Duration? = nil, totalDeadline: MonotonicTime = .distantFuture) {
-        self.head = head
-        self.idle = idle
-        self.totalDeadline = totalDeadline
+        (self.head, self.idle, self.totalDeadline) = (head, idle, totalDeadline)
     }
 
-    /// The deadline of a wait that starts now, and the timeout that it belongs to.
+    /// The deadline of a wait that starts now, and the timeout that ends it.
     func deadline(_ span: Duration?, _ timeout: ExchangeError.Timeout, from now: MonotonicTime = .now())
         -> (MonotonicTime, ExchangeError.Timeout)
     {

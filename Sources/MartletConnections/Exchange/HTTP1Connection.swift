@@ -2,13 +2,13 @@ package import MartletTransport
 package import MartletWire
 import Synchronization
 
-/// An HTTP/1.1 connection: its stream, the client's machine, and the received bytes that are not yet used. One exchange
-/// at a time owns it. Each step runs completely under the lock; the exchange waits between steps.
+/// An HTTP/1.1 connection: its stream, the client's machine, and the received bytes that are not used yet. One exchange
+/// at a time owns the connection. Each step runs under the lock; the exchange waits between steps.
 package final class HTTP1Connection: Sendable {
     package let stream: any ByteStream
     /// The times of the steps that opened the connection.
     package let timings: DialTimings
-    /// The heads of a proxy's responses to CONNECT, if the connection leads through its tunnel.
+    /// The heads of a proxy's responses to CONNECT; empty without a tunnel.
     package let tunnelHeads: [ResponseHead]
     /// Shared by the exchange's reader, its writer at the end of the request, and the pool between exchanges.
     private let state: Mutex<State>
@@ -16,13 +16,11 @@ package final class HTTP1Connection: Sendable {
     private let lastExchangeEnd = Atomic<UInt64>(0)
     private let isAddressLost = Atomic(false)
     private let currentUse = Atomic(ConnectionUse.sending.rawValue)
-    /// The code point of the service class that an exchange set last; 255 for the class of the socket's options.
+    /// The code point of the service class that the last exchange set; 255 for the class of the socket's options.
     private let codePoint = Atomic<UInt8>(.max)
 
     package init(stream: any ByteStream, timings: DialTimings, tunnelHeads: [ResponseHead] = [], limits: WireLimits) {
-        self.stream = stream
-        self.timings = timings
-        self.tunnelHeads = tunnelHeads
+        (self.stream, self.timings, self.tunnelHeads) = (stream, timings, tunnelHeads)
         state = Mutex(State(machine: ClientMachine(limits: limits)))
     }
 
@@ -98,7 +96,7 @@ package final class HTTP1Connection: Sendable {
         }
     }
 
-    /// The number of bytes of the body that certainly follow without framing; `nil` if it is not known.
+    /// The number of bytes of the body that follow without framing; `nil` if it is not known.
     var remainingPayload: UInt64? {
         let count = state.withLock { $0.machine.directPayloadByteCount }
         return count == .max ? nil : count
@@ -137,7 +135,7 @@ package final class HTTP1Connection: Sendable {
 
     // MARK: Between exchanges
 
-    /// Ends the exchange and releases the buffer's memory.
+    /// Ends the exchange, and releases the memory of the buffer.
     /// - Returns: Whether the connection may be reused, and the server's `Keep-Alive: timeout` in nanoseconds.
     func finishExchange(at now: MonotonicTime) -> (isReusable: Bool, keepAliveTimeout: UInt64?) {
         lastExchangeEnd.store(now.nanoseconds, ordering: .relaxed)
@@ -160,11 +158,9 @@ package final class HTTP1Connection: Sendable {
     /// observing the idle stream.
     ///
     /// The check of the socket is a system call. It is omitted if the last exchange has just ended and the stream has
-    /// not become readable since: bytes sent in those microseconds could equally arrive right after the check.
-    ///
-    /// But an end of stream in the same segment as the response does not make the stream readable again. So the check
-    /// is not omitted for a request that must not be sent again.
-    /// - Parameter alwaysChecksSocket: Whether the check is never omitted.
+    /// not become readable since: bytes sent in those microseconds could equally arrive right after the check. But an
+    /// end of stream in the same segment as the response does not make the stream readable again.
+    /// - Parameter alwaysChecksSocket: Whether the check is never omitted, for a request that must not be sent again.
     func isQuiet(at now: MonotonicTime, alwaysChecksSocket: Bool = false) -> Bool {
         let hasReadEdge = stream.stopObservingIdle()
         let lastExchangeEnd = lastExchangeEnd.load(ordering: .relaxed)
@@ -176,7 +172,7 @@ package final class HTTP1Connection: Sendable {
 }
 
 extension HTTP1Connection {
-    /// One step towards the head of the response.
+    /// The result of a step that reads the head of the response.
     enum HeadStep: Sendable {
         case wait
         case informational(ResponseHead)
@@ -185,20 +181,19 @@ extension HTTP1Connection {
     }
 
     enum BodyStep: Sendable {
-        /// This number of bytes was put into the buffer, and whether they were the last.
+        /// The number of bytes that were put into the buffer, and whether they were the last of the body.
         case bytes(Int, isLast: Bool)
         case wait
         case end
-        /// The stream ended, and with it a body that extends to the end of the stream.
+        /// The stream ended, which is also the end of a body without a length.
         case closed
         case failure(ExchangeError.Cause)
     }
 
-    /// The bytes at the start of the buffer that the machine has reported but that did not fit into the consumer's
-    /// buffer.
+    /// The bytes at the start of the buffer that the machine has reported, but that were not delivered yet.
     private struct Pending {
         var payload = 0
-        /// Bytes of framing after the payload, already accounted for.
+        /// The bytes of framing after the payload, which the machine has parsed.
         var framing = 0
     }
 
@@ -317,7 +312,7 @@ extension HTTP1Connection {
             }
         }
 
-        /// The part of a target that payload may be read into directly; `nil` if the buffer has to be used.
+        /// The part of a target into which payload can be read directly; `nil` if the buffer has to be used.
         private func directTarget(_ target: UnsafeMutableRawBufferPointer?) -> UnsafeMutableRawBufferPointer? {
             guard let target = unsafe target, !isRaw, buffer.isEmpty else { return nil }
             let direct = machine.directPayloadByteCount

@@ -1,8 +1,8 @@
 import MartletTransport
 import Synchronization
 
-/// Bytes received and not yet used: one block of memory, filled at its end and emptied from its start. It holds no
-/// memory until bytes are received, and releases it when the connection is idle, so that ten thousand waiting
+/// A buffer of received bytes that are not used yet: one block of memory, filled at its end and emptied from its start.
+/// It has no memory before bytes are received and while the connection is idle, so that ten thousand waiting
 /// connections need no buffers.
 @safe struct ReceiveBuffer: ~Copyable {
     private var storage: UnsafeMutableRawBufferPointer?
@@ -38,7 +38,7 @@ import Synchronization
         if start == end { (start, end) = (0, 0) }
     }
 
-    /// Reads from a stream into the free part, which is enlarged if needed. Unused bytes are kept.
+    /// Reads from a stream into the free part, which is enlarged if needed.
     mutating func fill(atLeast minimum: Int, from stream: any ByteStream) throws(TransportError) -> ReadOutcome {
         let storage = unsafe reserve(minimum)
         let outcome = unsafe try stream.read(into: UnsafeMutableRawBufferPointer(rebasing: storage[end...]))
@@ -76,11 +76,10 @@ import Synchronization
     }
 }
 
-/// Memory for receive buffers: a few free blocks are reused by the whole process.
+/// Memory for receive buffers: a few free blocks that the whole process reuses.
 ///
-/// A connection holds a block from the first byte of a response to its last, which for a small response is a few
-/// microseconds; calling the allocator each time costs as much as parsing the head. The number of slots limits this
-/// memory, for any number of connections.
+/// A connection holds a block from the first byte of a response to its last. For a small response this takes a few
+/// microseconds, so calling the allocator each time would cost as much as parsing the head.
 enum ReceiveMemory {
     /// The size of a block, in bytes: room for most heads, and for a small body after them.
     static let blockSize = 8 * 1024
@@ -88,10 +87,10 @@ enum ReceiveMemory {
     /// A slot for a block: its address, or zero.
     private final class Slot: Sendable { let address = Atomic<UInt>(0) }
 
-    /// One slot for each thread that is expected to receive at the same time.
+    /// The slots: one for each thread that is expected to receive at the same time.
     private static let slots = (0..<4).map { _ in Slot() }
 
-    /// Returns an uninitialized block of at least that many bytes. Return it with ``give(_:)``.
+    /// Returns an uninitialized block of at least that many bytes, to be returned with ``give(_:)``.
     static func take(_ byteCount: Int) -> UnsafeMutableRawBufferPointer {
         if byteCount <= blockSize {
             for slot in slots where slot.address.load(ordering: .relaxed) != 0 {
@@ -118,9 +117,8 @@ enum ReceiveMemory {
     }
 }
 
-/// A buffer to receive into, as a value that a lock's closure may capture. The compiler must assume that a captured
-/// pointer is shared, and rejects it; it accepts a number. The caller keeps the buffer alive until the call with this
-/// value returns; such calls never wait.
+/// A buffer to receive into, as a value that the closure of a lock may capture. The compiler rejects a captured
+/// pointer, which could be shared, but accepts a number. The buffer must exist until the call with this value returns.
 struct ReceiveTarget: Sendable {
     private let address: UInt
     private let count: Int

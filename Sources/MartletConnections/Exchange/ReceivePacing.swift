@@ -4,12 +4,12 @@ import Synchronization
 /// The state machine that decides how many bytes of a body are awaited together.
 ///
 /// A reader that keeps up with a fast sender is woken for every packet, and waking costs more than copying the bytes.
-/// If the last quarter of a megabyte came fast, the socket wakes its reader only for a batch of bytes (`SO_RCVLOWAT`).
-/// A short timeout ends this when bytes come more slowly, so that they are not delayed.
+/// If the last 256 KiB arrived fast, the socket wakes its reader only for a batch of bytes (`SO_RCVLOWAT`). A short
+/// timeout ends this when bytes arrive more slowly, so that they are not delayed.
 struct ReceiveLowWaterMachine: Sendable {
     /// The number of bytes that must arrive within ``longestWindow`` to start batches.
     static let windowByteCount: UInt64 = 256 * 1024
-    /// The maximum time for ``windowByteCount``, in nanoseconds: 64 MiB/s and more count as fast.
+    /// The maximum time for ``windowByteCount`` in nanoseconds, which corresponds to 64 MiB/s.
     private static let longestWindow: UInt64 = 4_000_000
     /// The number of bytes in a batch.
     static let batchByteCount = 512 * 1024
@@ -49,16 +49,15 @@ struct ReceiveLowWaterMachine: Sendable {
 /// The state of a session that decides which requests poll the socket (spin) while they wait for the response.
 ///
 /// A sleeping thread wakes ten to thirty microseconds late. If a session has one request at a time and responses arrive
-/// sooner (for example from the same machine), polling the socket is faster. It costs no more processor time than
-/// sleeping and waking. Each failed poll makes the next one rarer, down to one in a thousand requests for a distant
-/// server.
+/// sooner (for example from the same machine), polling is faster, and costs no more processor time than sleeping and
+/// waking. After each failed poll fewer requests poll, down to one in a thousand for a distant server.
 package final class AdaptiveSpinWait: Sendable {
-    /// The maximum duration of a wait.
+    /// The maximum duration of polling.
     fileprivate static let limit = Duration.microseconds(60)
     private static let mostSkipped = 1024
     /// The number of next requests that do not spin.
     private let left = Atomic<Int>(0)
-    /// The number of requests that were skipped after the last failure; the next failure doubles it.
+    /// The number of requests to skip after a failure. Each failure doubles it, and a success resets it to 1.
     private let skipped = Atomic<Int>(1)
 
     /// Creates the state of one session, whose next request spins.

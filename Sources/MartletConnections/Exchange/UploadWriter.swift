@@ -2,9 +2,9 @@ import MartletTransport
 import MartletWire
 import Synchronization
 
-/// A writer for the rest of a request while the exchange already reads: the rest of a body too large for one write, or
-/// a body whose source is read piece by piece. Reading while writing prevents a deadlock if request and response are
-/// both larger than the sockets' buffers. It also detects an early rejection (RFC 9112 §9.5).
+/// The writer of the rest of a request, while the exchange already reads: the rest of a body too large for one write,
+/// or a body whose source is read piece by piece. Reading while writing prevents a deadlock if request and response are
+/// both larger than the sockets' buffers, and detects an early rejection (RFC 9112 §9.5).
 final class UploadWriter: Sendable {
     /// The outcome of writing. Outcomes other than ``finished`` are thrown.
     enum Outcome: Error {
@@ -51,8 +51,7 @@ final class UploadWriter: Sendable {
     private let gate = OneShot<Bool>()
     /// Shared by the writing task, the exchange, and the thread that cancels.
     private let state = Mutex(State())
-    /// Held while bytes are passed to the socket and counted, so that the end of the exchange sees the count of all
-    /// sent bytes.
+    /// Held while bytes are sent and counted, so that the end of the exchange finds the count of all sent bytes.
     private let sending = Mutex(())
 
     /// Creates a writer that has not started.
@@ -64,19 +63,13 @@ final class UploadWriter: Sendable {
         timeouts: ExchangeTimeouts, loop: EventLoop, onProgress: (@Sendable (Int) -> Void)?,
         transferGate: (any TransferPauseGate)?, pace: TransferRateLimit?
     ) {
-        self.connection = connection
-        self.request = request
-        self.rest = rest
-        self.restPayload = restPayload
-        self.timeouts = timeouts
-        self.loop = loop
-        self.onProgress = onProgress
-        self.transferGate = transferGate
-        self.pace = pace
+        (self.connection, self.request, self.rest) = (connection, request, rest)
+        (self.restPayload, self.timeouts, self.loop) = (restPayload, timeouts, loop)
+        (self.onProgress, self.transferGate, self.pace) = (onProgress, transferGate, pace)
     }
 
-    /// Starts writing in an unstructured task: the exchange's reader continues in the caller's task, and the two end in
-    /// either order. The exchange stops the task when it ends.
+    /// Starts writing in an unstructured task, because the exchange's reader continues in the caller's task, and the
+    /// two end in either order. The end of the exchange stops the task.
     func start() {
         let task = Task { await self.run() }
         let isStopping = state.withLock { state in
@@ -86,7 +79,7 @@ final class UploadWriter: Sendable {
         if isStopping { task.cancel() }
     }
 
-    /// Stops writing; the request stays unfinished and the connection cannot be used again.
+    /// Stops writing. The request is then incomplete, and the connection cannot be reused.
     func stop() {
         let task = state.withLock { state in
             switch state.phase {
@@ -103,7 +96,7 @@ final class UploadWriter: Sendable {
     /// Allows the body to be sent, because the server has sent 100.
     func permitBody() { gate.fulfill(true) }
 
-    /// Discards a body that still waits for the 100, because a final head has arrived.
+    /// Discards a body that still waits for a 100, because a final head has arrived.
     /// - Returns: Whether the body was still waiting.
     func rejectBody() -> Bool { request.expectsContinue && gate.fulfill(false) }
 
@@ -115,8 +108,8 @@ final class UploadWriter: Sendable {
     /// Whether everything was written.
     var hasFinished: Bool { if case .finished = outcome { true } else { false } }
 
-    /// Whether the last byte of the request is sent, even if the writer's task has not ended. A server may respond
-    /// before the call that sent the last bytes has returned; this property waits for that call.
+    /// Whether the last byte of the request is sent, even if the writer's task has not ended. If the call that sends it
+    /// has not returned yet (a server may already respond), this property waits for it.
     var hasWrittenAll: Bool {
         sending.withLock { _ in
             state.withLock { state in
@@ -128,8 +121,8 @@ final class UploadWriter: Sendable {
         }
     }
 
-    /// The reset that a write encountered. The kernel reports a reset only once, to the first call: a reader that sees
-    /// only the end of the stream finds the reason here.
+    /// The reset that a write encountered. The kernel reports a reset only to the first call: a later reader finds only
+    /// the end of the stream, and needs this reason.
     var reset: TransportError? {
         let sendError = sending.withLock { _ in state.withLock { $0.sendError } }
         guard case .system(let error) = sendError, error.isReset else { return nil }
@@ -153,7 +146,7 @@ final class UploadWriter: Sendable {
             outcome = error
             connection.requestAborted()
         }
-        // The end of the request was recorded with its last byte: by now another exchange may own the connection.
+        // The end of the request is not recorded here: another exchange may already own the connection.
         state.withLock { $0.phase = .ended(outcome) }
         // The reader's deadline depends on whether the request is completely sent.
         connection.stream.wakeReader()
@@ -183,8 +176,8 @@ final class UploadWriter: Sendable {
         while let chunk = try await piece(of: source) {
             total += UInt64(chunk.count)
             if total == length {
-                // The source's end is awaited before its last bytes are sent. A source with more bytes than announced
-                // thus never produces a request that looks complete.
+                // The last bytes are sent only after the end of the source, so that a source with more bytes than
+                // announced never produces a request that looks complete.
                 guard let excess = try await piece(of: source) else {
                     return try await write(chunk, payload: 0..<chunk.count, isLast: true)
                 }
@@ -252,7 +245,7 @@ final class UploadWriter: Sendable {
                 continue
             }
             offset += count
-            // A limit may have been set in the meantime.
+            // A limit may have been set during the write.
             if !isGranted, isPaced { end = offset }
         }
     }
@@ -282,9 +275,8 @@ final class UploadWriter: Sendable {
     }
 
     /// Writes as much as the socket accepts without waiting. The lock is held during the call, so that its result is
-    /// recorded before its effects, such as the peer's response, can be seen.
-    ///
-    /// Not inlined: the compiler would copy the code into each part of the function that waits.
+    /// recorded before others use its effects, such as the response. Not inlined, because the compiler would copy the
+    /// code into each part of the caller.
     @inline(never) private func tryWriting(
         _ bytes: [UInt8], from offset: Int, upTo limit: Int, payload: Range<Int>, isLast: Bool
     ) throws(TransportError) -> Int {

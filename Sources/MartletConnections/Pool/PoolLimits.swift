@@ -2,8 +2,8 @@ import MartletTransport
 
 /// The limits of the number and the lifetime of connections.
 ///
-/// Connections to one “host” here have the same scheme, host, port, proxy, TLS identity and trust. A number below its
-/// range counts as the minimum, a negative duration as zero.
+/// Here, connections to one “host” have the same scheme, host, port, proxy, TLS identity and trust. A number below its
+/// range counts as the minimum, and a negative duration as zero.
 public struct PoolLimits: Hashable, Codable, Sendable {
     /// The maximum number of connections to one host: dialing, in use and idle together. At least 1; 16 by default.
     ///
@@ -11,9 +11,8 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     /// a burst of requests from looking like an attack to the host.
     ///
     /// A call made inside the closure of a stream, or inside a handler, does not wait for the connection that the outer
-    /// call holds. It is served first, and one such call per held connection may exceed the limits. Waits for other
-    /// reasons that last longer than 10 s are logged with their reason (`notice`). The error of a call that times out
-    /// reports the use of the connections.
+    /// call holds. It is served first, and one such call per held connection may exceed the limits. A wait of more than
+    /// 10 s is logged with its reason (`notice`). If the wait times out, the error reports the use of the connections.
     public var connectionsPerHost: Int
     /// Limits for single hosts that replace ``connectionsPerHost``; none by default.
     ///
@@ -22,12 +21,12 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     public var connectionsToHosts: [String: Int]
     /// The maximum number of connections to all hosts together: dialing, in use and idle. At least 1; 256 by default.
     ///
-    /// OkHttp allows 64 concurrent requests, httpx 100 connections, Go any number. The process stays well below the
-    /// usual 1,024 descriptors. At the limit, a new connection replaces the least recently used idle one.
+    /// OkHttp allows 64 concurrent requests, httpx 100 connections, Go any number. The default is well below the usual
+    /// limit of 1,024 descriptors. At the limit, a new connection replaces the least recently used idle one.
     public var totalConnections: Int
     /// The maximum number of idle connections to one host; 16 by default. Go keeps 2, httpx 20 in all.
     ///
-    /// With zero, a connection is reused only if a request waits for it as it becomes free.
+    /// With zero, a connection is reused only if a request already waits when it becomes free.
     public var idleConnectionsPerHost: Int
     /// The maximum number of idle connections to all hosts together; 256 by default. Go keeps 100, OkHttp 5.
     public var idleConnections: Int
@@ -49,9 +48,8 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     public var keepAliveMargin: Duration
     /// The time after which a waiting request gains one level of ``RequestPriority``; 5 seconds by default.
     ///
-    /// With 5 s, a request of the lowest priority overtakes new ones of the highest after 20 s. Zero serves all
-    /// requests first come, first served; `nil` never raises a priority, so urgent requests can delay others
-    /// indefinitely.
+    /// With 5 s, a request of the lowest priority is served before new ones of the highest after 20 s. Zero serves all
+    /// requests first come, first served; `nil` never raises a priority, so others may wait indefinitely.
     public var agingInterval: Duration?
 
     /// Creates limits with the documented defaults.
@@ -61,16 +59,11 @@ public struct PoolLimits: Hashable, Codable, Sendable {
         maximumAge: Duration? = nil, maximumUses: Int? = nil, keepAliveMargin: Duration = .seconds(1),
         agingInterval: Duration? = .seconds(5)
     ) {
-        self.connectionsPerHost = connectionsPerHost
-        self.connectionsToHosts = connectionsToHosts
-        self.totalConnections = totalConnections
-        self.idleConnectionsPerHost = idleConnectionsPerHost
-        self.idleConnections = idleConnections
-        self.idleLifetime = idleLifetime
-        self.maximumAge = maximumAge
-        self.maximumUses = maximumUses
-        self.keepAliveMargin = keepAliveMargin
-        self.agingInterval = agingInterval
+        (self.connectionsPerHost, self.connectionsToHosts) = (connectionsPerHost, connectionsToHosts)
+        (self.totalConnections, self.idleConnectionsPerHost) = (totalConnections, idleConnectionsPerHost)
+        (self.idleConnections, self.idleLifetime) = (idleConnections, idleLifetime)
+        (self.maximumAge, self.maximumUses) = (maximumAge, maximumUses)
+        (self.keepAliveMargin, self.agingInterval) = (keepAliveMargin, agingInterval)
     }
 
     /// The limit of a host in ``connectionsToHosts``; `nil` without an entry.
@@ -92,7 +85,7 @@ struct PoolAmounts: Sendable {
     let uses: Int
     private let margin: UInt64
     let aging: UInt64
-    /// Longer than any process runs, yet short enough that five of them can be added: nine years.
+    /// Nine years in nanoseconds: longer than any process runs, and short enough to be added five times.
     private static let forever: UInt64 = 1 << 58
 
     init(_ limits: PoolLimits) {
@@ -107,7 +100,7 @@ struct PoolAmounts: Sendable {
         aging = limits.agingInterval.map(Self.nanoseconds) ?? Self.forever
     }
 
-    /// The time at which a connection released at `now` counts as closed by its server; `.max` without a timeout.
+    /// The time at which a connection that is released now counts as closed by its server; `.max` without a timeout.
     func serverDeadline(_ timeout: UInt64?, now: UInt64) -> UInt64 {
         guard let timeout else { return .max }
         return Self.sum(now, timeout - min(margin, timeout / 2))
@@ -128,7 +121,7 @@ struct PoolAmounts: Sendable {
 ///
 /// Priorities order waiting requests only; a request that has its connection is never disturbed. Requests of one
 /// priority are served first come, first served, unless they select another ``QueueOrder``. A waiting request gains one
-/// level for every ``PoolLimits/agingInterval`` it has waited, so a low priority is served later, but is served.
+/// level for every ``PoolLimits/agingInterval``, so that requests of a low priority are served in the end.
 ///
 /// The five levels are those of Foundation's operation queues, which AFNetworking and MKNetworkKit exposed.
 public enum RequestPriority: UInt8, Comparable, CaseIterable, Codable, Sendable {
@@ -153,8 +146,8 @@ public enum QueueOrder: String, Hashable, Codable, Sendable, CaseIterable {
     case firstComeFirstServed
     /// Last come, first served: for content that the user currently sees, such as the pictures of a scrolled list.
     ///
-    /// This order applies to requests of one priority that arrived within one ``PoolLimits/agingInterval``: a request
-    /// that has waited longer is more urgent, so no request is passed over indefinitely. With an interval of `nil`, new
-    /// requests always go first; with zero they never do.
+    /// This order applies to requests of one priority that arrived within one ``PoolLimits/agingInterval``. A request
+    /// that has waited longer is more urgent, so none waits indefinitely. With an interval of `nil`, new requests
+    /// always go first; with zero they never do.
     case lastComeFirstServed
 }

@@ -13,8 +13,7 @@ extension PoolMachine {
         countedCount > amounts.total || hosts.records[host].counted > hosts.records[host].limit
     }
 
-    /// Completes an event that concerned a host: starts the dials that became possible, and removes the host if it is
-    /// empty.
+    /// Completes an event of a host: starts the dials that became possible, and removes the host if it is empty.
     mutating func settle(_ host: Int, _ effects: inout Effects) {
         // A request whose dial failed may be without a dial although a spare dial exists.
         while let waiter = hosts.records[host].waitersWithoutDial.first?.index, assignSpareDial(to: waiter, of: host) {
@@ -67,7 +66,8 @@ extension PoolMachine {
     private mutating func detachDial(_ index: Int) {
         let waiter = connections.records[index].waiter
         if waiter != PoolIndex.none {
-            unassignDial(from: waiter)
+            waiters.records[waiter].state = .withoutDial
+            updateRank(waiter)
             connections.records[index].waiter = PoolIndex.none
         } else if connections.records[index].state == .spare {
             hosts.records[connections.records[index].host].spareDials.removeAll { $0 == index }
@@ -156,7 +156,7 @@ extension PoolMachine {
         if connections.records[index].isExempt { count(index) }
     }
 
-    /// Keeps a free connection for later, or closes the connections that the idle limits do not allow.
+    /// Adds a free connection to the idle ones, and closes the connections that the idle limits do not allow.
     mutating func becomeIdle(_ index: Int, now: Instant, _ effects: inout Effects) {
         let host = connections.records[index].host
         connections.records[index].idleSince = now
@@ -273,12 +273,6 @@ extension PoolMachine {
         hosts.records[waiters.records[waiter].host].waitersWithoutDial.remove(waiter, &positionsWithoutDial)
     }
 
-    /// Records that no dial is made for a waiting request.
-    private mutating func unassignDial(from waiter: Int) {
-        waiters.records[waiter].state = .withoutDial
-        updateRank(waiter)
-    }
-
     /// Moves a waiting request to the position of its rank.
     mutating func updateRank(_ waiter: Int) {
         let record = waiters.records[waiter]
@@ -294,7 +288,7 @@ extension PoolMachine {
     /// would open a connection for each request.
     static var minimumLead: UInt64 { 1_000_000_000 }
 
-    /// Whether a free connection of a host is closed, so that the first blocked request gets its slot. Hosts are
+    /// Whether a free connection of a host should be closed, so that the first blocked request gets its slot. Hosts are
     /// blocked only while the total limit is reached and no connection is idle.
     func yieldsSlot(_ host: Int) -> Bool {
         guard let first = blocked.first, first.index != host, let own = hosts.records[host].queue.first,

@@ -1,9 +1,8 @@
 /// Connections that are in use and do not count against the limits.
 ///
-/// A call may keep its connection while user code runs, and that code may make further calls to the same host. If such
-/// calls held all slots, the calls would deadlock. So the slot of such a connection is given to the next waiter. Once
-/// the connection counts again, the pool may exceed its limits, as after they were lowered. Connections that become
-/// free are then closed until the limits hold.
+/// A call may hold its connection while user code runs, and that code may make further calls to the same host. If such
+/// calls held all slots, all would wait for each other. So the next waiter gets the slot of such a connection. When the
+/// connection counts again, the pool may be above its limits, and closes connections that become free.
 extension PoolMachine {
     /// Stops counting a connection in use against the limits. Its release ends this as well.
     mutating func exempt(_ connection: PoolConnectionID) -> Effects {
@@ -36,13 +35,13 @@ extension PoolMachine {
 /// Requests made while a connection is held. Examples are a request in the closure of a stream, and a resolver's
 /// request while a connection is being opened.
 ///
-/// A call that holds a connection returns it only when the request is done. If the request waited for a slot below the
-/// limits, calls could wait for each other forever. So it is served before all others, and each held connection lends
-/// one slot above the limits to one such request at a time. Each level of nesting adds at most as many connections as
-/// the limits permit, for any number of requests.
+/// A call that holds a connection returns it only when the nested request has ended. If that request waited for a slot
+/// below the limits, calls could wait for each other forever. So it is served before all others, and each held
+/// connection lends one slot above the limits to one such request at a time. Each level of nesting thus adds at most as
+/// many connections as the limits permit.
 extension PoolMachine {
-    /// Records that a waiting request was made by calls that hold connections. Ignored if the request no longer waits,
-    /// or the connections are no longer held.
+    /// Records that calls which hold connections made a waiting request. Ignored if the request no longer waits, or if
+    /// the connections are no longer held.
     mutating func nest(_ waiter: PoolWaiterID, in holders: [PoolConnectionID]) -> Effects {
         var effects = Effects()
         guard let index = waiters.index(of: waiter), waiters.records[index].connection == nil,

@@ -19,10 +19,8 @@
 ///    the dial is not notified: a new dial is made for it as soon as the limits permit.
 ///
 /// So every request makes progress: either its host has a dial or a connection in use, or other dials and connections
-/// in use occupy all slots of the total limit.
-///
-/// A request that finds an idle connection costs at most a dictionary look-up, and a release costs none; neither
-/// allocates memory.
+/// in use occupy all slots of the total limit. A request that finds an idle connection costs at most one dictionary
+/// look-up, and a release costs none. Neither allocates memory.
 struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Nanoseconds of a clock that also runs while the computer is suspended (`CLOCK_BOOTTIME`), so that a connection
     /// that expired by then is never used. An integer: comparing `Duration`s costs more than a frequent event.
@@ -34,7 +32,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     private(set) var amounts: PoolAmounts
     /// The index in ``hosts`` of each host with a connection or a waiting request.
     private(set) var hostIndexes: [Key: Int] = [:]
-    /// The host of the last request, which most programs use again. Comparing a key costs a fraction of hashing it.
+    /// The host of the last request, which most programs use again. Comparing its key is faster than hashing a key.
     private(set) var recent: (key: Key, host: Int)?
     var hosts = PoolTable<PoolHostRecord<Key>, Never>()
     var connections = PoolTable<PoolConnectionRecord, HTTP1Connection>()
@@ -62,14 +60,13 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// - Parameter hostLimit: The maximum number of connections to a host, if the limits specify one. It is called for
     ///   each new host and when the limits change.
     init(limits: PoolLimits = PoolLimits(), hostLimit: (@Sendable (Key, PoolLimits) -> Int?)? = nil) {
-        self.hostLimit = hostLimit
-        self.limits = limits
+        (self.hostLimit, self.limits) = (hostLimit, limits)
         self.amounts = PoolAmounts(limits)
     }
 
     /// The time at which ``expire(now:)`` has to be called next; `nil` if nothing is idle. One timer suffices: the
-    /// owner sets it when this time is earlier than the timer's, and after each firing. The time is too early if the
-    /// connection is in use by then; ``expire(now:)`` then only computes the next time.
+    /// owner sets it when this time is earlier than the timer's, and after each firing. The time may be too early, if a
+    /// connection is used again; ``expire(now:)`` then only computes the next time.
     var nextDeadline: Instant? { idle.count == 0 ? nil : earliestDeadline }
 
     /// The counts of all hosts together, in constant time.
@@ -95,8 +92,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     /// Gives a request a connection to `key`, or queues it. A caller that gets a lease must call
     /// ``released(_:isReusable:keepAliveTimeout:now:)`` or ``checkoutRejected(_:now:)`` exactly once.
-    /// - Parameter arrival: The first arrival of a request that left the queue and returns to its position; `nil` for
-    ///   now.
+    /// - Parameter arrival: The arrival of a request that returns to its position in the queue; `nil` for now.
     mutating func request(
         _ key: Key, priority: RequestPriority = .normal, order: QueueOrder = .firstComeFirstServed,
         arrival: Instant? = nil, now: Instant
@@ -160,8 +156,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Changes the priority of a waiting request: it moves to the position that it would have had with that priority
-    /// from the start. A request that holds a connection keeps it; the priority then applies if that connection turns
-    /// out to be dead.
+    /// from the start. If the request has a connection, the priority applies only if that connection is dead.
     mutating func setPriority(_ priority: RequestPriority, of waiter: PoolWaiterID) {
         guard let index = waiters.index(of: waiter), waiters.records[index].place.priority != priority else { return }
         waiters.records[index].place.priority = priority
@@ -279,7 +274,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     // MARK: The whole pool
 
     /// Changes the limits of the running pool. Higher limits start dials for waiting requests. Lower limits close idle
-    /// connections immediately; connections in use or being made are closed as they become free, until the limits hold.
+    /// connections immediately, and others above the limits when they become free.
     mutating func setLimits(_ limits: PoolLimits, now: Instant) -> Effects {
         self.limits = limits
         let aging = amounts.aging
@@ -341,8 +336,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return host
     }
 
-    /// Removes a host without connections and requests, so that the pool does not grow with every host that was ever
-    /// used.
+    /// Removes a host without connections and requests, so that the pool does not grow with every host.
     mutating func forgetIfEmpty(_ host: Int) {
         guard hosts.records[host].open == 0, hosts.records[host].queue.count == 0, let key = hosts.records[host].key
         else { return }

@@ -7,7 +7,7 @@ struct PoolConnectionRecord: Sendable {
         case adopted
         /// Being opened without a request: the connection will be idle, or serve a request that arrives in time.
         case spare
-        /// Being cancelled: the machine's owner has to cancel the dial, and has not yet reported its end.
+        /// Being cancelled: the machine's owner has to cancel the dial, and has not reported its end yet.
         case abandoned
         /// Waiting for a request, in the lists of its host and of the pool.
         case idle
@@ -105,8 +105,7 @@ typealias PoolConnectionID = PoolID<HTTP1Connection>
 /// The identifier of a waiting request; also valid while the request holds the connection that it was granted.
 typealias PoolWaiterID = PoolID<ConnectionPool.Ticket>
 
-/// The identifier of a record in a ``PoolTable``: its slot, and a generation, so that a late event never reaches
-/// another record.
+/// The identifier of a record in a ``PoolTable``: its slot, and a generation that distinguishes the records of a slot.
 struct PoolID<Named>: Hashable, Sendable {
     /// The number of times that the slot was used before.
     let generation: UInt32
@@ -279,8 +278,8 @@ struct PoolHeap: Sendable {
     }
 }
 
-/// The position of a request among all others. The request keeps it while it holds a connection, so that it returns to
-/// its old position if the connection turns out to be dead.
+/// The position of a request among all others. It is stored while the request holds a connection, so that the request
+/// returns to this position if the connection is dead.
 struct PoolWaiterPosition: Sendable {
     /// The arrival time of the request, in nanoseconds of the pool's clock.
     var arrival: UInt64
@@ -293,9 +292,9 @@ struct PoolWaiterPosition: Sendable {
 
     /// The position as a comparable value; the smallest is served first.
     ///
-    /// A request gains one level per `aging` nanoseconds: at a time t its level is `priority + (t - arrival) /
-    /// aging`. Whether one such level is above another does not depend on t. So arrival plus one `aging` for each
-    /// level below the highest gives the same order, and never has to be computed again.
+    /// A request gains one level per `aging` nanoseconds: at a time t its level is `priority + (t - arrival) / aging`.
+    /// The order of such levels does not depend on t. So it is the order of `arrival` plus one `aging` for each level
+    /// below the highest, which has to be computed only once.
     ///
     /// A request of ``QueueOrder/lastComeFirstServed`` counts as if it had arrived at the start of its aging interval.
     /// So it is never ahead of one that has waited an interval longer.

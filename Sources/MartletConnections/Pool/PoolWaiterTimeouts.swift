@@ -3,13 +3,11 @@ import MartletTransport
 /// The timeouts of one request that waits for a connection, and the timer that ends the wait.
 ///
 /// The connect timeout runs while a connection is opened for the request; otherwise the pool timeout runs. At each
-/// change, ``dialBegan(at:)`` or ``dialEnded(at:)`` returns the time of a new timer. So there is always a timer that
-/// fires no later than the end of the wait.
+/// change, ``dialBegan(at:)`` or ``dialEnded(at:)`` returns the time of a new timer, unless a set timer fires in time.
 struct PoolWaiterTimeouts: Sendable {
     /// The consequence of a timer that fired.
     enum Decision: Equatable, Sendable {
-        /// The wait continues. The timer is set again for that instant; `nil` if another timer is set, or no timeout
-        /// runs.
+        /// The wait continues. The timer is set again for that instant; `nil` if another timer suffices.
         case continueWaiting(MonotonicTime?)
         /// The timeout expired.
         case timedOut(ExchangeError.Timeout)
@@ -58,7 +56,7 @@ struct PoolWaiterTimeouts: Sendable {
         return nextTimer
     }
 
-    /// A second after the deadline of the dial. The dial knows more about the failure, and so reports it first.
+    /// The deadline of the dial, plus a second: the error of the dial itself is more specific, and so comes first.
     private static func connectDeadline(_ timeout: Duration?, from now: MonotonicTime) -> MonotonicTime {
         now.deadline(after: timeout.map { min($0, .longest) + .seconds(1) })
     }

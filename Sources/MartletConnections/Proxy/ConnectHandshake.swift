@@ -19,7 +19,7 @@ struct ConnectHandshake {
     let limits: WireLimits
     /// The time by which the tunnel must be established.
     let deadline: MonotonicTime
-    /// The maximum wait for a rejection's body, which is only informative and must not use up the connect timeout.
+    /// The maximum wait for the body of a rejection, which is only informative.
     private static let bodyTimeout = Duration.seconds(1)
     /// The maximum size of a head in bytes. Heads are short, and are read byte by byte.
     private static let headLimit = 64 * 1024
@@ -85,7 +85,7 @@ struct ConnectHandshake {
     }
 
     /// Whether to parse a head that arrives byte by byte: at the end of a line, where it may be complete; at its start,
-    /// to detect another protocol; and periodically, to enforce the limit of a line.
+    /// to detect another protocol; and every 1,024 bytes, to enforce the limit of a line.
     private static func isWorthParsing(_ unread: [UInt8]) -> Bool {
         unread.last == UInt8(ascii: "\n") || unread.count <= 32 || unread.count.isMultiple(of: 1024)
     }
@@ -118,7 +118,7 @@ struct ConnectHandshake {
                 }
             }
         } catch {
-            // The head suffices; the body is only informative.
+            // The body is only informative.
             rejection.isBodyComplete = false
         }
         return .rejected(rejection, isReusable: rejection.isBodyComplete && machine.isReusable)
@@ -163,7 +163,7 @@ package enum ProxyHandshakeError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .rejected(let rejection) where rejection.head.status == 407:
             "authentication is required (407 to CONNECT); check the proxy user and password"
-        case .rejected(let rejection): "the status of the response to CONNECT is \(rejection.head.status)"
+        case .rejected(let rejection): "the response to CONNECT has the status \(rejection.head.status)"
         case .wire(let error): "the response to CONNECT is invalid: \(error)"
         case .socks(let handshakeError): handshakeError.description
         case .lost(.system(let error)): "the connection was lost before the tunnel was established: \(error)"

@@ -47,7 +47,7 @@ struct ProxyDialer {
         } catch { throw ExchangeError(error, proxy: proxy) }
     }
 
-    /// - Parameter connected: The connection to the proxy, if there was one.
+    /// - Parameter connected: The connection to the proxy; `nil` without one.
     private func failure(_ handshakeError: ProxyHandshakeError, on connected: Dialer.Connected? = nil) -> ExchangeError
     {
         let cause: ExchangeError.Cause =
@@ -168,7 +168,7 @@ struct ProxyDialer {
         }
     }
 
-    /// The targets that are requested from the proxy, one after the other.
+    /// Returns the targets to request from the proxy, one after the other.
     private func targets(_ names: ProxyNameResolution) async throws(ExchangeError) -> [Socks5Machine.Target] {
         let place = dialer.settings.redirected(host: destination.host, port: destination.port)
         if let address = SocketAddress(literal: place.host, port: place.port) { return [.address(address)] }

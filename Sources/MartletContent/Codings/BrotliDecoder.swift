@@ -1,9 +1,9 @@
 #if Brotli
     import CBrotli
 
-    /// A decoder for Brotli (RFC 7932) that works incrementally with libbrotlidec. It stores the stream's window, at
-    /// most 16 MiB; the format's large-window extension is rejected. No bytes may follow the end of the stream. Brotli
-    /// has no checksum: corruption that leaves the stream valid is not detected.
+    /// A decoder for Brotli (RFC 7932) that works incrementally with libbrotlidec. It stores the window of the stream,
+    /// at most 16 MiB; the large-window extension is rejected. No bytes may follow the end of the stream. Brotli has no
+    /// checksum, so corruption is not detected if the stream stays valid.
     @safe final class BrotliDecoder: CodingDecoder {
         let coding = ContentCoding.brotli
         var state = CodingState.outside

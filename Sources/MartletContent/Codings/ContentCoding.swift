@@ -11,8 +11,7 @@ package enum ContentCoding: String, Hashable, Sendable, CaseIterable {
         case brotli = "br"
     #endif
     #if Zstandard
-        /// Zstandard (RFC 8878), one or more frames, with windows of at most 8 MiB (RFC 9659). Requires the package
-        /// trait `Zstandard`.
+        /// Zstandard (RFC 8878) with windows of at most 8 MiB (RFC 9659). Requires the package trait `Zstandard`.
         case zstandard = "zstd"
     #endif
 
@@ -92,8 +91,8 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
     /// The decoder could not allocate its memory.
     case outOfMemory
 
-    /// Whether the body itself is the cause, such as a decompression bomb, so that every reader would reject it.
-    /// `false` for the limits of this reader and the state of this process.
+    /// Whether the body itself is the cause, so that every reader would reject it; `false` for the limits of this
+    /// reader and for a lack of memory.
     package var appliesToBody: Bool {
         switch self {
         case .truncated, .invalidHeader, .corrupt, .checksumMismatch, .lengthMismatch, .trailingData, .ratioExceeded:
@@ -143,10 +142,8 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
     public init(
         maximumByteCount: Int? = nil, maximumRatio: Int = 100, ratioThreshold: Int = 10 << 20, maximumCodings: Int = 5
     ) {
-        self.maximumByteCount = maximumByteCount
-        self.maximumRatio = maximumRatio
-        self.ratioThreshold = ratioThreshold
-        self.maximumCodings = maximumCodings
+        (self.maximumByteCount, self.maximumRatio) = (maximumByteCount, maximumRatio)
+        (self.ratioThreshold, self.maximumCodings) = (ratioThreshold, maximumCodings)
     }
 
     /// Whether the ratio of output to input exceeds the limits.
@@ -157,9 +154,9 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
     }
 }
 
-/// A decoder of one content coding that works incrementally, and never produces more than the buffer it is given. One
-/// consumer owns it. Each conforming type wraps one library; ``step(_:endOfInput:into:)`` is shared by all. An empty
-/// body decodes to an empty one, as in curl and Go, because servers label empty bodies with a coding.
+/// A decoder of one content coding that works incrementally, and never produces more bytes than fit into the given
+/// buffer. One consumer owns it. Each conforming type wraps one library; ``step(_:endOfInput:into:)`` is the same for
+/// all. An empty body decodes to an empty one, as in curl and Go, because servers label empty bodies with a coding.
 protocol CodingDecoder: AnyObject {
     var coding: ContentCoding { get }
     /// The state of the decoder; ``CodingState/outside`` at first.

@@ -23,8 +23,7 @@ import CZlib
     let coding: ContentCoding
     var state = CodingState.outside
     private var place = Place.start
-    /// zlib's state; `nil` before the first byte and after the end. It must not move, because zlib holds a pointer to
-    /// it.
+    /// zlib's state; `nil` before the first byte and after the end. zlib has a pointer to it, so it must not move.
     private var stream: z_streamp?
     /// Whether the first gzip member is complete.
     private var hasMember = false

@@ -3,7 +3,7 @@
 
     /// A decoder for Zstandard (RFC 8878) that works incrementally with libzstd. Several frames are joined, and
     /// skippable frames are skipped. A frame with a window larger than 8 MiB is rejected (RFC 9659), because the
-    /// decoder stores the window, and the peer sets its size. An empty body decodes to an empty one.
+    /// decoder stores the window, and the peer sets its size.
     @safe final class ZstandardDecoder: CodingDecoder {
         /// The maximum size of the window as a power of two: 8 MiB.
         private static let windowLogLimit: Int32 = 23

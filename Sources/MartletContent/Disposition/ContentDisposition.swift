@@ -17,7 +17,7 @@ public struct ContentDisposition: Hashable, Sendable {
     public init?(_ text: String) {
         var reader = FieldValueParser(text)
         reader.skipBlanks()
-        // Lenient as browsers are, because blanks around the equals sign are common.
+        // Lenient like browsers, because blanks around the equals sign are common.
         guard let type = reader.token(), let parameters = reader.parameters(isLenient: true) else { return nil }
         self.type = type.lowercased()
         filename = parameters.first { $0.name == "filename" }?.value

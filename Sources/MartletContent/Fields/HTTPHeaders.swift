@@ -3,15 +3,14 @@ public import HTTPTypes
 /// Header fields for a request, written as a literal with names and values:
 ///
 /// ```swift
-/// let page = try await session.get(url, headers: ["X-Trace": id, .accept: "text/csv"])
+/// let page = try await session.get(url, headers: ["X-Trace": id, .ifNoneMatch: etag, .accept: "text/csv"])
 /// ```
 ///
-/// The order and repeated fields are preserved. Nothing is repaired. A name is invalid if it is not a token (RFC 9110
-/// §5.1), a value if it contains a line break, a NUL or another control character except a tab. With an invalid field,
-/// the call throws an `HTTPError` with the code `.invalidHeader` before anything is sent.
+/// The order and repeated fields are preserved. A name is invalid if it is not a token (RFC 9110 §5.1), and a value if
+/// it contains a line break, a NUL or another control character except a tab. With an invalid field, the call throws an
+/// `HTTPError` with the code `.invalidHeader` before anything is sent.
 ///
-/// `HTTPFields`, the type of received fields and of an `HTTPRequest`, replaces such characters with spaces when a value
-/// is set.
+/// In contrast, `HTTPFields`, the type of received fields and of an `HTTPRequest`, replaces such characters by spaces.
 public struct HTTPHeaders: Hashable, Sendable {
     /// The valid fields, in order.
     package var fields: HTTPFields
@@ -43,7 +42,7 @@ public struct HTTPHeaders: Hashable, Sendable {
         set { self[name.rawName] = newValue }
     }
 
-    /// The value of the field with a name given as a string; otherwise like the other subscript.
+    /// The value of the field with a name, given as a string; otherwise like the other subscript.
     public subscript(name: String) -> String? {
         get { fields[name] }
         set {
@@ -130,10 +129,10 @@ public struct HTTPHeaders: Hashable, Sendable {
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral, Sequence {
-    /// Creates fields in the order of the literal. A name may be repeated.
-    public init(dictionaryLiteral elements: (Name, String)...) {
+    /// Creates fields in the order of the literal. A name may be repeated, and a field that is `nil` is omitted.
+    public init(dictionaryLiteral elements: (Name, String?)...) {
         self.init()
-        for (name, value) in elements { append(name, value) }
+        for case let (name, value?) in elements { append(name, value) }
     }
 
     /// Returns an iterator over the valid fields, in order.

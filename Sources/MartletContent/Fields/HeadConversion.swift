@@ -26,8 +26,7 @@ package enum HeadConversion {
         return table
     }()
 
-    /// Returns the fields of a block, in order, without those whose names are not tokens. No parser accepts such
-    /// fields.
+    /// Returns the fields of a block, in order. Names that are not tokens, which no parser accepts, are omitted.
     package static func fields(_ block: FieldBlock) -> HTTPFields {
         var fields = HTTPFields()
         fields.reserveCapacity(block.count)

@@ -1,7 +1,7 @@
 import MartletWire
 
-/// A JSON number with all its digits (RFC 8259 §6), of any size and precision. Numbers are equal if their values are:
-/// 1, 1.0 and 10e-1. Exponents of more than 15 digits are compared as written.
+/// A JSON number with all its digits (RFC 8259 §6), of any size and precision. Numbers with the same value are equal,
+/// such as 1, 1.0 and 10e-1. Exponents of more than 15 digits are compared as written.
 public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     /// The number as written.
     public let text: String

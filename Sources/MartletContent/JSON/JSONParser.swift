@@ -274,10 +274,7 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     public let offset: Int
 
     /// Creates an error at an offset.
-    public init(reason: Reason, offset: Int) {
-        self.reason = reason
-        self.offset = offset
-    }
+    public init(reason: Reason, offset: Int) { (self.reason, self.offset) = (reason, offset) }
 
     /// The error and its position, as text.
     public var description: String {

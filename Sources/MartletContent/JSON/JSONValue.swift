@@ -73,8 +73,7 @@ public enum JSONValue: Hashable, Sendable {
         return elements[index]
     }
 
-    /// Returns the value without members that are `null`, at any depth. Elements of arrays are not removed, because
-    /// their position matters.
+    /// Returns the value without members that are `null`, at any depth. Elements of arrays that are `null` remain.
     public func removingNulls() -> JSONValue {
         switch self {
         case .null, .bool, .number, .string: self

@@ -3,8 +3,7 @@ public import SystemPackage
 
 /// An error of a multipart body that could not be built or completely sent.
 public enum MultipartError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A name, file name, content type or field of a part has a forbidden byte, such as NUL. The offset is in bytes of
-    /// its UTF-8.
+    /// A name, file name, content type or field of a part has a forbidden byte, such as NUL, at this offset in UTF-8.
     case invalidText(String, offset: Int)
     /// A part's own field has a name that is not a token, or a name that the form sets itself.
     case invalidFieldName(String)
@@ -33,8 +32,7 @@ public enum MultipartError: Error, Hashable, Sendable, CustomStringConvertible {
 package enum MultipartQuoting: Hashable, Sendable {
     /// Percent-encoding of `"`, CR and LF, as in browsers (WHATWG HTML §4.10.21.8).
     case percent
-    /// A backslash before `"` and `\`, as in other fields (RFC 9110 §5.6.4) and as with curl's `--form-escape`. CR and
-    /// LF are rejected.
+    /// A backslash before `"` and `\` (RFC 9110 §5.6.4), as with curl's `--form-escape`. CR and LF are rejected.
     case backslash
 }
 
@@ -74,8 +72,7 @@ package struct PartHead {
         try field(name, value)
     }
 
-    /// Writes a name between quotes. Bytes that would end the quotes or the line are escaped; bytes that cannot be
-    /// escaped are rejected.
+    /// Writes a quoted name. Bytes that would end the quotes or the line are escaped, or else rejected.
     private mutating func quoted(_ text: String, _ what: String) throws(MultipartError) {
         for (offset, byte) in text.utf8.enumerated() {
             switch (byte, quoting) {
@@ -124,8 +121,7 @@ package struct MultipartBoundary: Hashable, Sendable {
         let mark = Array(text.utf8)
         guard bytes.count >= mark.count else { return false }
         let (hay, needle) = (bytes.span, mark.span)
-        // The boundary's first letter occurs only once in it: after a mismatch the search can continue at the same
-        // position.
+        // The first letter of a random boundary occurs once in it, so after a mismatch the search need not step back.
         var matched = 0
         for index in hay.indices {
             if hay[index] == needle[matched] {

@@ -16,7 +16,7 @@ struct ParameterEncoder: Encoder {
 
     let node: ParameterNode
     let codingPath: [any CodingKey]
-    /// The number of values around this one, including those that only wrap it.
+    /// The number of values around this one: containers, and values that only wrap it.
     let depth: Int
     let run: Run
     /// Whether names are written unconverted, as `JSONEncoder` writes the keys of a dictionary.
@@ -45,13 +45,17 @@ struct ParameterEncoder: Encoder {
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer { UnkeyedParameterContainer(encoder: usable(as: .list)) }
 
-    func singleValueContainer() -> any SingleValueEncodingContainer { self }
+    // A value that wraps another one counts, because it may wrap itself endlessly.
+    func singleValueContainer() -> any SingleValueEncodingContainer {
+        ParameterEncoder(node: node, codingPath: codingPath, depth: depth + 1, run: run)
+    }
 
     /// Returns this encoder if its node can become the kind of a container. Otherwise records the error and returns an
     /// encoder whose values are discarded.
     private func usable(as kind: ParameterNode.Kind) -> ParameterEncoder {
-        if node.become(kind) { return self }
-        run.firstError = run.firstError ?? makeError(.conflictingContainers)
+        let isTooDeep = depth > ParameterValue.depthLimit
+        if !isTooDeep, node.become(kind) { return self }
+        run.firstError = run.firstError ?? makeError(isTooDeep ? .tooDeep : .conflictingContainers)
         let dropped = ParameterNode()
         _ = dropped.become(kind)
         return ParameterEncoder(node: dropped, codingPath: codingPath, depth: depth, run: run)
@@ -88,9 +92,8 @@ extension ParameterEncoder: SingleValueEncodingContainer {
             }
             return node.set(.set(values))
         }
-        let wrapped = ParameterEncoder(
-            node: node, codingPath: codingPath, depth: depth + 1, run: run,
-            keepsNames: value is any StringKeyedDictionary)
+        var wrapped = self
+        wrapped.keepsNames = value is any StringKeyedDictionary
         if case .custom(let write) = run.dates, let date = value as? Date { return try write(date, wrapped) }
         try value.encode(to: wrapped)
     }
@@ -168,8 +171,7 @@ private struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerPr
 
     func superEncoder(forKey key: Key) -> any Encoder { replacing(key) }
 
-    /// Returns the encoder of a nested container. Its contents are preserved, because a class and its subclass may
-    /// write to the same container.
+    /// Returns the encoder of a nested container, which stays if it exists: a class and its subclass may share it.
     private func nested(_ key: Key) -> ParameterEncoder {
         encoder.inner(encoder.node.child(encoder.name(of: key)), key)
     }

@@ -2,11 +2,11 @@ public import FoundationEssentials
 
 /// Parameters of a request: a tree of values as in JSON, with dates, data and sets.
 ///
-/// Write it with literals; wrap other values in the case of their kind:
+/// Write it with literals; wrap variables in the case of their kind, or in `.value(_:)`, which takes any `Encodable`:
 ///
 /// ```swift
-/// let page: ParameterValue = [
-///     "tags": ["swift", "linux"], "limit": 20, "after": .date(start), "q": .string(q),
+/// let page: ParameterValue = try [
+///     "tags": ["swift", "linux"], "limit": 20, "after": .date(start), "q": .string(q), "page": .value(page),
 /// ]
 /// ```
 ///
@@ -37,8 +37,8 @@ public indirect enum ParameterValue: Hashable, Sendable {
     /// An object: values by name, written in the order of their names.
     case object([String: ParameterValue])
 
-    /// The maximum depth of arrays, sets and objects: 100. It prevents a stack overflow by an object that contains
-    /// itself.
+    /// The maximum depth of arrays, sets, objects, and values that only wrap another one: 100. It prevents a stack
+    /// overflow by an object that contains itself.
     public static let depthLimit = 100
 
     /// Creates the tree of a value.
@@ -46,8 +46,7 @@ public indirect enum ParameterValue: Hashable, Sendable {
     /// Dates, data, decimal numbers and sets become the cases of their kind, and a URL becomes its text; their
     /// `encode(to:)` is not called. Synthesized encoders omit properties that are `nil`; a value written with
     /// `encodeNil` is ``null``. Of several values for one key, the last is used.
-    /// - Throws: A ``ParameterError`` with the path of the value; the errors of the value's own `encode(to:)`,
-    ///   unchanged.
+    /// - Throws: A ``ParameterError`` with the path of the value; the errors of the value's own `encode(to:)`.
     public init(encoding value: some Encodable) throws {
         try self.init(encoding: value, keys: .useDefaultKeys, dates: .deferredToDate)
     }

@@ -90,8 +90,7 @@ public struct QueryEncoding: Sendable {
     /// Creates the default rules.
     public init() {}
 
-    /// The rules of AFNetworking, byte for byte: `name[]` for the values of arrays, `1` and `0` for Booleans, and the
-    /// name without `=` for a null.
+    /// The rules of AFNetworking: `name[]` for values of arrays, `1` and `0` for Booleans, and a null without `=`.
     public static var bracketed: QueryEncoding {
         var encoding = QueryEncoding()
         encoding.arrays = .brackets

@@ -5,7 +5,7 @@ import FoundationEssentials
 struct QueryWriter {
     private let encoding: QueryEncoding
     private var bytes: [UInt8] = []
-    // An empty array of bytes does not mean that there are no pairs: a null with an empty name can have no bytes.
+    // Not whether there are bytes: a null with an empty name is a pair without bytes.
     private var hasPairs = false
 
     /// Returns the pairs of parameters, joined by `&`.

@@ -39,8 +39,7 @@ package enum PropertyListScanner {
         return ArraySlice(text.utf8)
     }
 
-    /// Follows the markup as Foundation's scanner does: a tag is identified by the beginning of its name, and ends at
-    /// the next `>`.
+    /// Follows the markup like Foundation's scanner: the start of the name identifies a tag, and the next `>` ends it.
     private static func checkMarkup(_ text: ArraySlice<UInt8>) throws(PropertyListError) {
         var rest = text
         var depth = 0
@@ -52,8 +51,8 @@ package enum PropertyListScanner {
             } else if rest.starts(with: "![CDATA[".utf8) {
                 rest = rest.dropFirst(8).after("]]>")
             } else if rest.first == UInt8(ascii: "?") {
-                // Foundation ends `<?>` immediately only inside a list. The scanner ends it everywhere, and may
-                // therefore count too much, which is harmless.
+                // Foundation ends `<?>` immediately only inside a list. The scanner does so everywhere, and may count
+                // too much, which is harmless.
                 rest = rest.after("?>")
             } else {
                 let isClosing = rest.first == UInt8(ascii: "/")

@@ -31,9 +31,8 @@ package struct MediaRange: Hashable, Sendable {
         return subtype.hasPrefix("*+") ? 2 : 3 + parameters.count
     }
 
-    /// Whether the range contains a type. The type must have each parameter of the range, except that a missing
-    /// `charset` matches, because servers omit it if there is only one choice. A `charset` is compared without regard
-    /// to case.
+    /// Whether the range contains a type. The type must have each parameter of the range, except that `charset` may be
+    /// missing, because servers omit it if there is only one choice. The case of a `charset` is ignored.
     package func contains(_ other: MediaType) -> Bool {
         guard type == "*" || type == other.type else { return false }
         if subtype.hasPrefix("*+") {
@@ -48,7 +47,7 @@ package struct MediaRange: Hashable, Sendable {
         }
     }
 
-    /// Returns the weight in thousandths. An invalid one counts as 1000, because the range was sent on purpose.
+    /// Returns the weight in thousandths. An invalid one counts as 1000, so that the range is not lost.
     private static func weight(_ text: String) -> Int {
         let bytes = Array(text.utf8)
         guard let whole = bytes.first.flatMap(ByteClass.digit), whole <= 1, bytes.count <= 5,

@@ -99,8 +99,7 @@ struct FieldValueParser {
     /// Returns a token of at least one character; `nil`, without moving the cursor, if no token follows.
     mutating func token() -> String? { word(ByteClass.isToken) }
 
-    /// Returns the parameters up to the end, without malformed ones; `nil` if the cursor is neither at a parameter nor
-    /// at the end.
+    /// Returns the well-formed parameters up to the end; `nil` if neither a parameter nor the end follows.
     /// - Parameter isLenient: Whether blanks around the equals sign and values that are not tokens are accepted.
     mutating func parameters(isLenient: Bool) -> [(name: String, value: String, isQuoted: Bool)]? {
         skipBlanks()
@@ -130,7 +129,7 @@ struct FieldValueParser {
         return (name.lowercased(), word, isQuoted)
     }
 
-    /// Whether a byte may be in an unquoted value that is not a token, as some servers send it.
+    /// Whether a byte may be in an unquoted value that is not a token, as some servers send them.
     private static func isInWord(_ byte: UInt8) -> Bool {
         byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: ";") && byte != UInt8(ascii: "\"")
     }

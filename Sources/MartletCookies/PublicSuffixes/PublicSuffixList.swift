@@ -9,8 +9,7 @@ public struct PublicSuffixList: PublicSuffixes {
     public enum Section: Sendable {
         /// Suffixes of registries: `com`, `co.uk`.
         case registries
-        /// Suffixes of registries, and suffixes below which others register names: `github.io`. The right choice for
-        /// cookies.
+        /// Suffixes of registries, and those below which others register names, as needed for cookies: `github.io`.
         case all
     }
 
@@ -32,8 +31,7 @@ public struct PublicSuffixList: PublicSuffixes {
 
     /// The rules, by names in lower case and A-labels.
     private var rules: [ArraySlice<UInt8>: Kind] = [:]
-    /// The maximum size of a file, in bytes: 16 MiB, to stop a wrong path from filling the memory; the list has about
-    /// 0.3 MiB.
+    /// The maximum size of a file, so that a wrong path cannot fill the memory: 16 MiB. The list has about 0.3 MiB.
     private static let byteLimit: UInt64 = 16 << 20
     /// The maximum number of invalid lines that are listed.
     private static let malformedLimit = 1000

@@ -2,7 +2,7 @@ import MartletTransport
 
 /// A source of public suffixes: names such as `com`, `co.uk` or `github.io` below which the public may register names.
 ///
-/// No site may set a cookie for a public suffix, since it could then set cookies of unrelated sites (RFC 6265bis §5.7).
+/// No site may set a cookie for a public suffix, which other sites would receive as well (RFC 6265bis §5.7).
 /// ``PublicSuffixList`` reads Mozilla's list from a file; ``SystemPublicSuffixes`` finds the machine's copy.
 ///
 /// Names are hosts as in ``HTTPURL/host``: lower case, A-labels, no IP addresses; a trailing dot is allowed.
@@ -17,10 +17,8 @@ public protocol PublicSuffixes: Sendable {
     /// - Returns: The end of `name`, including a trailing dot; the whole name if it is a public suffix itself.
     func publicSuffix(of name: String) -> Substring
 
-    /// Reads the list before the first lookup.
-    ///
-    /// A ``CookieJar`` calls this function and waits for it. The function must not block a thread of Swift's
-    /// cooperative pool. By default it does nothing.
+    /// Reads the list before the first lookup of a ``CookieJar``. Does nothing by default. Must not block a thread of
+    /// Swift's cooperative pool.
     func prepare() async
 }
 

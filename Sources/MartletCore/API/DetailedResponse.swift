@@ -18,18 +18,17 @@ package struct DetailedResponse: Sendable {
     package var method: HTTPRequest.Method { answer.call.method }
     /// The source of the response.
     package var source: HTTPExchange.Source { answer.source }
-    /// The action of the cache and its reason, as a member of `Cache-Status` (RFC 9211); `nil` without a cache.
+    /// The action of the cache so far, as in ``OpenResponse/cacheStatus``.
     package var cacheStatus: String? { answer.provenance?.cacheStatus }
-    /// Returns the exchange with the beginning of its body, for an error: at most 64 KiB, and only what arrives
-    /// within two seconds.
+    /// Returns the exchange for an error, with the first 64 KiB of its body at most, received within two seconds.
     package func withBeginning() async -> HTTPExchange {
         answer.exchange(
             with: await body.reader.beginning(
                 upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningTimeout))
     }
 
-    /// Whether the cache made the head: a 504, because only the cache was allowed to respond and had no usable response
-    /// (RFC 9111 §5.2.1.7). `false` for a stored response with the status 504.
+    /// Whether the cache created this 504, because a request with `only-if-cached` found no usable stored response (RFC
+    /// 9111 §5.2.1.7). `false` for a stored response with the status 504.
     package var isUnsatisfied: Bool { answer.provenance?.isUnsatisfied ?? false }
 
     /// Returns the exchange so far, with the part of the body that was collected.
@@ -57,9 +56,8 @@ extension HTTPSession {
 }
 
 extension TransferControl {
-    /// The number of bytes of the response's body received, from the network or the cache, before content codings are
-    /// decoded.
+    /// The number of body bytes received, from the network or the cache, before content codings are decoded.
     package var downloadedByteCount: UInt64 { download?.value.completedByteCount ?? 0 }
-    /// The number of bytes of the request's body sent.
+    /// The number of bytes sent of the request's body.
     package var uploadedByteCount: UInt64 { upload?.value.completedByteCount ?? 0 }
 }

@@ -15,13 +15,11 @@ public struct ErrorMapper: Sendable {
     private let map: @Sendable (HTTPError) -> any Error
 
     /// Creates a mapper that calls a closure. The closure returns the error to throw, which may be the one it receives.
-    /// It must not block. If the closure decodes ``HTTPError/exchange``, the mapper does not receive errors of that.
+    /// It must not block. Errors that occur when the closure decodes ``HTTPError/exchange`` are not passed to it.
     public init(_ map: @escaping @Sendable (HTTPError) -> any Error) { self.map = map }
 
-    /// Decodes the body of a response that is not 2xx and throws the decoded value. If the body cannot be decoded, the
-    /// ``HTTPError`` is thrown.
-    ///
-    /// The body may be `application/problem+json` (RFC 9457) or any other JSON; its content type is not checked.
+    /// Decodes the body of a response that is not 2xx and throws the value; if decoding fails, the ``HTTPError``. The
+    /// body may be `application/problem+json` (RFC 9457) or any other JSON: its content type is not checked.
     /// - Parameter decoder: The decoder of the body; `nil` (the default) for the decoder of the session or host.
     public static func decoding<Failure: Error & Decodable>(_ type: Failure.Type, using decoder: JSONDecoder? = nil)
         -> ErrorMapper
@@ -38,8 +36,7 @@ public struct ErrorMapper: Sendable {
     ///     }
     /// }
     /// ```
-    /// - Parameter make: Receives the value and the ``HTTPError``, and returns the error to throw, which may be the
-    ///   ``HTTPError``. It must not block.
+    /// - Parameter make: Returns the error to throw, which may be the ``HTTPError``. It must not block.
     public static func decoding<Problem: Decodable & SendableMetatype>(
         _ type: Problem.Type, using decoder: JSONDecoder? = nil,
         _ make: @escaping @Sendable (_ problem: Problem, _ error: HTTPError) -> any Error
@@ -62,6 +59,6 @@ public struct ErrorMapper: Sendable {
 }
 
 extension SessionSettings {
-    /// Returns the error to throw in place of an error, as the session's mapper decides.
+    /// Returns the error that the session's mapper returns for `error`; without a mapper, `error` itself.
     package func mapped(_ error: any Error) -> any Error { coding.mapped(error) }
 }

@@ -36,8 +36,7 @@ public enum HTTPCall {
 
         /// Creates a request from a head and a body.
         public init(_ head: HTTPRequest, body: HTTPBody = .none) {
-            self.head = head
-            self.body = body
+            (self.head, self.body) = (head, body)
         }
     }
 
@@ -85,7 +84,7 @@ public enum HTTPCall {
         /// The source of the response: the network, a middleware, or a feature, such as `.cache`.
         public var source: HTTPExchange.Source { answer?.answer.source ?? .middleware }
 
-        /// The action of the cache, like ``HTTPExchange/cacheStatus``.
+        /// The action of the cache so far, like ``OpenResponse/cacheStatus``.
         public var cacheStatus: String? { answer?.answer.provenance?.cacheStatus }
 
         /// The body as received, with content codings decoded; `nil` for a response that this middleware made.
@@ -97,7 +96,7 @@ public enum HTTPCall {
         /// Replaces the body with bytes in memory.
         public mutating func setBody(_ bytes: some Sequence<UInt8>) { replacement = .bytes(Array(bytes)) }
 
-        /// Replaces the body with a sequence that is read as the caller reads the response, and that may read ``body``.
+        /// Replaces the body with a sequence, which is read at the caller's pace. The sequence may read ``body``.
         ///
         /// If the call is cancelled or its total timeout expires, the call ends without waiting for the sequence.
         /// - Parameter length: The length in bytes, if it is known.

@@ -5,13 +5,11 @@ public import FoundationEssentials
 /// The description, also as `localizedDescription`, names the request: `GET https://api.example.com/v2/posts?limit=20:
 /// 404 Not Found (application/json, 58 bytes)`.
 ///
-/// A cancelled call throws `CancellationError`, and a caller's closure throws its own error. Neither is ever wrapped in
-/// an `HTTPError`.
+/// A cancelled call throws `CancellationError`, and a caller's closure its own error, never wrapped in an `HTTPError`.
 public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// The kind of an error. Features add their own codes, so a `switch` needs a default. These are the codes of the
-    /// core, by the step that fails:
+    /// The kind of an error. Features add codes, so a `switch` needs a default. The codes of the core, by step:
     ///
     /// | step | codes |
     /// |---|---|
@@ -19,13 +17,13 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     /// | body of the request | `.bodyNotReplayable`, `.bodyLengthMismatch`, `.bodySourceFailed`, `.fileFailed` |
     /// | connection | `.resolutionFailed`, `.connectFailed`, `.tlsFailed`, `.proxyFailed`, `.systemFailed` |
     /// | transfer | `.timedOut`, `.connectionLost`, `.emptyResponse`, `.truncated`, `.protocolViolation`, `.limitExceeded` |
-    /// | redirects and credentials | `.tooManyRedirects`, `.redirectRejected`, `.authenticationFailed` |
+    /// | redirects and credentials | `.tooManyRedirects`, `.redirectRejected`, `.linkRejected`, `.authenticationFailed` |
     /// | body of the response | `.bodyTooLarge`, `.contentDecodingFailed`, `.bodyAlreadyRead`, `.cachedBodyCorrupted` |
     /// | validation, decoding | `.unacceptableStatus`, `.unacceptableContentType`, `.unacceptableBody`, `.decodingFailed` |
     /// | files | `.fileExists`, `.fileFailed`, `.diskFull`, `.alreadyInProgress` |
     ///
-    /// Downloads add `.checksumMismatch`, `.representationChanged`, `.rangeRejected` and `.notResumable`, and limits on
-    /// metered networks `.meteredNetwork`.
+    /// Downloads add `.checksumMismatch`, `.representationChanged`, `.rangeRejected` and `.notResumable`; the policy
+    /// for metered networks adds `.meteredNetwork`.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The name of the code, such as `timedOut`.
         public var rawValue: String
@@ -38,13 +36,13 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
 
         /// The URL cannot be parsed, or is not an absolute http or https URL.
         public static let invalidURL = Code(rawValue: "invalidURL")
-        /// The request cannot be written as HTTP; nothing was sent.
+        /// The request is invalid in HTTP, or contradicts itself; nothing was sent.
         public static let invalidRequest = Code(rawValue: "invalidRequest")
         /// The name or the value of a header field has a byte that HTTP does not allow; nothing was sent.
         public static let invalidHeader = Code(rawValue: "invalidHeader")
-        /// The host's name does not resolve.
+        /// The host's name could not be resolved.
         public static let resolutionFailed = Code(rawValue: "resolutionFailed")
-        /// The connection to every address of the host failed.
+        /// No address of the host could be connected to.
         public static let connectFailed = Code(rawValue: "connectFailed")
         /// The TLS handshake failed, or a certificate was rejected.
         public static let tlsFailed = Code(rawValue: "tlsFailed")
@@ -83,8 +81,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         public static let unacceptableBody = Code(rawValue: "unacceptableBody")
         /// More redirects than the policy allows; ``HTTPError/exchange`` is the last redirect.
         public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
-        /// A redirect that must not be followed: from https to http, to another scheme, or to an invalid URL;
-        /// ``HTTPError/exchange`` is the redirect.
+        /// A redirect to an insecure, unsupported or invalid URL; ``HTTPError/exchange`` is the redirect.
         public static let redirectRejected = Code(rawValue: "redirectRejected")
         /// The server failed to prove that it knows the password (RFC 7616 §3.5), or a request of the token provider
         /// failed with the ``HTTPError`` in ``HTTPError/underlying``.
@@ -106,8 +103,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         /// A stored body turned out to be corrupt after a part of it was delivered. Its cache entry was removed.
         /// Martlet itself repeats collected calls and downloads, but not streamed calls.
         public static let cachedBodyCorrupted = Code(rawValue: "cachedBodyCorrupted")
-        /// The session's delegate ended the call with ``ResponseDisposition/cancel``; ``HTTPError/exchange`` has the
-        /// head.
+        /// The delegate ended the call with ``ResponseDisposition/cancel``; ``HTTPError/exchange`` has the head.
         public static let cancelledByDelegate = Code(rawValue: "cancelledByDelegate")
         /// The session was invalidated.
         public static let sessionInvalidated = Code(rawValue: "sessionInvalidated")
@@ -141,18 +137,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
 
     /// The timeouts of ``Timeouts``.
     public enum Timeout: String, Hashable, Sendable {
-        /// The timeout ``Timeouts/poolWait``.
-        case poolWait
-        /// The timeout ``Timeouts/connect``.
-        case connect
-        /// The timeout ``Timeouts/head``.
-        case head
-        /// The timeout ``Timeouts/idle``.
-        case idle
-        /// The timeout ``Timeouts/unread``.
-        case unread
-        /// The timeout ``Timeouts/total``.
-        case total
+        /// The timeout of ``Timeouts`` with this name.
+        case poolWait, connect, head, idle, unread, total
     }
 
     /// The kind of the error.
@@ -163,11 +149,9 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var message: String
     /// Whether any byte of the request may have reached the server.
     public var wasSent: Bool
-    /// The request, as far as it is known. A class, so that errors stay small: each stack frame that can receive an
-    /// error reserves space for it.
+    /// The request, as far as it is known. A class: each stack frame that can receive an error reserves its size.
     private var request: FailedRequest?
-    /// The proxy that failed, such as `http://proxy.example:3128`, without user or password; `nil` if the error is not
-    /// about a proxy.
+    /// The proxy that failed, such as `http://proxy.example:3128`, without user or password; `nil` for another error.
     public var proxy: String?
     /// The timeout that expired, if one did.
     public var timeout: Timeout?
@@ -183,15 +167,15 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var connectErrors: [ConnectError]
     /// The response, if the error is about its status or body: the head, and the part of the body that was collected.
     public var exchange: HTTPExchange?
-    /// The number of the call of which a request failed; `nil` for an error that the program created, also if it is
-    /// about a request (``callNumber``).
+    /// The number of the call whose own request failed. Unlike ``callNumber``, it is `nil` for errors of other calls,
+    /// such as one that a middleware made and whose error it throws.
     var failedCall: UInt64?
     /// Whether an ``ErrorMapper`` has received the error. Each error is mapped once.
     var isMapped = false
-    /// The connection of the failed request; `nil` if there was no connection, or if a response was received.
+    /// The connection of the failed request; `nil` if there was no connection, or if ``exchange`` describes it.
     package var connection: FailedConnection?
-    /// The file with a complete download that could not be renamed to its final name; `nil` if nothing was stored. The
-    /// caller owns the file and removes it.
+    /// The file with a complete download that could not be renamed to its final name; `nil` if there is none. The
+    /// caller has to remove it.
     public var unpublishedFile: FilePath?
     /// The number of stored bytes from which a download can resume; `nil` if none are stored.
     public var resumableByteCount: UInt64?
@@ -206,27 +190,22 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         if method != nil || url != nil || status != nil {
             request = FailedRequest(method: method, url: url?.withoutSecrets, status: status, call: nil)
         }
-        self.proxy = proxy
-        self.code = code
-        self.phase = phase
-        self.message = message
-        self.wasSent = wasSent
-        self.timeout = timeout
-        self.elapsed = elapsed
-        self.attempts = attempts
-        self.underlying = underlying
-        self.connectErrors = connectErrors
-        self.exchange = exchange
+        (self.code, self.phase, self.message, self.wasSent) = (code, phase, message, wasSent)
+        (self.timeout, self.elapsed, self.attempts, self.proxy) = (timeout, elapsed, attempts, proxy)
+        (self.underlying, self.connectErrors, self.exchange) = (underlying, connectErrors, exchange)
     }
+
+    private typealias FailedCall = (number: UInt64, start: MonotonicTime, ended: MonotonicTime)
 
     private final class FailedRequest: Sendable {
         let method: HTTPRequest.Method?
         let url: HTTPURL?
         let status: Int?
-        let call: UInt64?
+        /// The call, which ended with this error; `nil` for an error outside of calls.
+        let call: FailedCall?
         let hops: [HTTPHop]
 
-        init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: UInt64?, hops: [HTTPHop] = []) {
+        init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: FailedCall?, hops: [HTTPHop] = []) {
             (self.method, self.url, self.status, self.call, self.hops) = (method, url, status, call, hops)
         }
     }
@@ -239,15 +218,13 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     /// It has no user info and no fragment, and values of the query items in ``HTTPURL/secretQueryNames`` are `***`.
     public var url: HTTPURL? { request?.url }
 
-    /// The URL of the first request, if redirects led from it to ``url``; `nil` without redirects. Secrets are masked
-    /// as in ``url``.
+    /// The URL of the first request, with secrets masked as in ``url``; `nil` without redirects.
     public var originalURL: HTTPURL? {
         guard let url, let original = hops.first(where: { $0.reason == .redirect })?.url else { return nil }
         return original == url ? nil : original
     }
 
-    /// The requests of the call before the failed one, the first one first: redirects, retries and challenges. Secrets
-    /// are masked as in ``url``.
+    /// The requests of the call before the failed one, in order, with secrets masked as in ``url``.
     public var hops: [HTTPHop] {
         let hops = request?.hops ?? []
         return hops.isEmpty ? exchange?.metrics.hops.map(\.withoutSecrets) ?? [] : hops
@@ -255,15 +232,27 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
 
     /// The origin of the request, such as `https://example.com:8443`.
     public var origin: String? { url?.origin.description }
-
     /// The status of the response; `nil` if no final head was received.
     public var status: Int? { exchange?.statusCode ?? request?.status }
-
     /// The number of the call, as in ``HTTPExchange/callNumber``; `nil` if no call was started.
-    public var callNumber: UInt64? { request?.call }
+    public var callNumber: UInt64? { request?.call?.number }
+
+    /// The metrics of the failed call: its attempts, durations and byte counts, as far as they are known. The total is
+    /// the time from the start of the call to the failure. `nil` if no call was started. The URLs of the hops are
+    /// masked as in ``url``.
+    public var metrics: HTTPMetrics? {
+        var metrics = exchange?.metrics ?? connection?.metrics
+        if let call = request?.call {
+            let attempts = max(attempts, metrics?.attempts ?? 0)
+            metrics = (metrics ?? HTTPMetrics()).stored(call.start, call.ended, attempts, hops)
+        }
+        metrics?.hops = hops
+        return metrics
+    }
 
     /// Returns the error with the missing details of its request added.
-    package func about(_ method: HTTPRequest.Method?, _ url: HTTPURL?, status: Int? = nil, call: UInt64? = nil)
+    /// - Parameter call: The call, which ends now.
+    package func about(_ method: HTTPRequest.Method?, _ url: HTTPURL?, status: Int? = nil, call: Call? = nil)
         -> HTTPError
     {
         guard
@@ -273,7 +262,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         var error = self
         error.request = FailedRequest(
             method: self.method ?? method, url: self.url ?? url?.withoutSecrets, status: request?.status ?? status,
-            call: request?.call ?? call, hops: request?.hops ?? [])
+            call: request?.call ?? call.map { (number: $0.number, start: $0.start, ended: MonotonicTime.now()) },
+            hops: request?.hops ?? [])
         return error
     }
 
@@ -310,14 +300,15 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     }
 
     /// The method and the URL, without secrets, and the message; only the message if the URL is not known. After
-    /// redirects, the URL of the first request follows as `(redirected from URL)`. Several attempts are counted at the
-    /// end: `(2 attempts)`, or `(2 requests)` with redirects.
+    /// redirects, the URL of the first request follows as `(redirected from URL)`. At the end are the bytes that a
+    /// download has kept, and the number of several attempts: `(2 attempts)`, or `(2 requests)` with redirects.
     public var description: String {
         let original = originalURL.map { "(redirected from \($0.absoluteString))" }
         let request = url.map { [method?.rawValue, $0.absoluteString, original].compactMap(\.self) } ?? []
         let count = attempts > 1 ? " (\(attempts) \(original == nil ? "attempts" : "requests"))" : ""
         let prefix = request.isEmpty ? "" : request.joined(separator: " ") + ": "
-        return prefix + (message.isEmpty ? code.rawValue : message) + count
+        let kept = resumableByteCount.map { "; \($0) bytes are kept" } ?? ""
+        return prefix + (message.isEmpty ? code.rawValue : message) + kept + count
     }
 
     /// The same as ``description``, for `localizedDescription`.

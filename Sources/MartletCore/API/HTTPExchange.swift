@@ -21,8 +21,8 @@ extension HTTPResponseHead {
 
 /// A request and its response, with the body collected.
 ///
-/// An exchange holds no connection and no descriptor, so it can be stored, copied and passed on freely. Its description
-/// is one line without the body and the fields, which may be large or secret.
+/// An exchange holds no connection or descriptor, so it can be stored freely. Its description is one line without the
+/// body and the fields, which may be large or secret.
 public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The source of a response. Features add their own sources.
     public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -74,11 +74,10 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
     /// The number of the call, unique in the process.
     ///
     /// ``HTTPError/callNumber``, ``SessionEvent/call``, ``CallContext/number``, ``HTTPTask/id``, ``RunningCall/id`` and
-    /// `call` in the metadata of logs are the same number. The number is never sent: to send an identifier to servers,
-    /// add a field in a middleware.
+    /// `call` in the metadata of logs are the same number, which is never sent to servers.
     public var callNumber: UInt64 { storage.callNumber }
-    /// The action of the cache and its reason, as a member of the field `Cache-Status` (RFC 9211); `nil` without a
-    /// cache.
+    /// The action of the cache and its reason, as a member of the field `Cache-Status` (RFC 9211), with `stored` if the
+    /// response was stored; `nil` without a cache.
     public var cacheStatus: String? { storage.provenance?.cacheStatus }
     /// The header fields that the request was sent with, except `Host` and those of its body.
     package var sentFields: HTTPFields { HeadConversion.fields(storage.sentFields) }
@@ -105,11 +104,9 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
         return links.first { $0.relations.contains(wanted) }?.url
     }
 
-    /// A safe file name for the body: the name that `Content-Disposition` proposes, else the last segment of the URL's
-    /// path.
+    /// A safe file name for the body: the name in `Content-Disposition`, else the last segment of the URL's path.
     ///
-    /// It is one path component of at most 255 bytes, not hidden, without control characters; `nil` if no such name
-    /// exists.
+    /// One path component of at most 255 bytes, not hidden, without control characters; `nil` without such a name.
     public var suggestedFilename: String? {
         SuggestedFilename.of(contentDisposition: storage.head.fields.firstValue(of: "content-disposition"), url: url)
     }
@@ -120,15 +117,13 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
     /// error instead, use `decode(using: .strictText)`. The supported charsets are those of ``ResponseDecoder/text``.
     public var text: String { TextDecoding(charset: contentType?.charset).text(from: body) }
 
-    /// Returns the body as text in a charset that replaces that of `Content-Type`, such as `iso-8859-1`; otherwise like
-    /// ``text``.
+    /// Returns the body as text, like ``text``, in a charset such as `iso-8859-1` instead of that of `Content-Type`.
     /// - Throws: An ``HTTPError`` with the code `.decodingFailed` for an unknown charset.
     public func text(charset: String) throws -> String {
         try checked { try TextDecoding(known: charset).text(from: body) }
     }
 
-    /// The error that ``text`` conceals: an unknown charset, or bytes that are invalid in the charset; `nil` if the
-    /// whole body could be decoded.
+    /// The error that ``text`` conceals: an unknown charset, or bytes that are invalid in the charset; `nil` for none.
     public var textError: ResponseDecodingError? {
         do throws(ResponseDecodingError) {
             _ = try TextDecoding(known: contentType?.charset).strictText(from: body)
@@ -170,8 +165,7 @@ extension HTTPExchange {
     }
 }
 
-/// The parts of an exchange as they were received. They are converted to public types on demand, because many callers
-/// need only the status and the body.
+/// The parts of an exchange as received. They are converted to public types on demand: many callers need only a few.
 final class ExchangeStorage: Sendable {
     let callNumber: UInt64
     let method: HTTPRequest.Method
@@ -181,15 +175,14 @@ final class ExchangeStorage: Sendable {
     let url: HTTPURL
     let head: ResponseHead
     let body: [UInt8]
-    /// Whether the body holds everything that was received: it was not written elsewhere, not left unread, and the
-    /// method is not HEAD.
+    /// Whether ``body`` is the whole body: it was not written elsewhere or left unread, and the method is not HEAD.
     let isBodyCollected: Bool
     let trailers: FieldBlock?
     let interim: [ResponseHead]
     let measured: DeferredMetrics
     let source: HTTPExchange.Source
     let representation: UInt64?
-    /// The origin of the response in a stage, such as the cache; `nil` for a response from the network.
+    /// The part of a stage, such as the cache, in the response; `nil` for a response from the network alone.
     let provenance: (any ResponseProvenance)?
     let coding: ResponseCoding
     /// The converted response, created on first access, with its lock.
@@ -197,24 +190,12 @@ final class ExchangeStorage: Sendable {
 
     init(_ answer: StreamedResponse, _ body: [UInt8], isCollected: Bool) {
         let call = answer.call
-        callNumber = call.number
-        method = call.method
-        fields = call.fields
-        givenRequest = call.givenRequest
-        sentFields = call.sentFields
-        url = call.url
-        head = answer.head
-        self.body = body
+        (callNumber, method, fields, givenRequest) = (call.number, call.method, call.fields, call.givenRequest)
+        (sentFields, url, head, self.body) = (call.sentFields, call.url, answer.head, body)
         isBodyCollected = isCollected && call.method != .head
-        trailers = answer.trailers
-        interim = answer.interim
-        measured = answer.deferredMetrics
-        source = answer.source
-        if case .stored(let body) = answer.channel {
-            representation = body.representation
-        } else {
-            representation = nil
-        }
+        (trailers, interim) = (answer.trailers, answer.interim)
+        (measured, source) = (answer.deferredMetrics, answer.source)
+        representation = if case .stored(let body) = answer.channel { body.representation } else { nil }
         provenance = answer.provenance?.detached
         coding = call.settings.coding
     }

@@ -8,8 +8,8 @@ public struct HTTPMetrics: Hashable, Sendable {
     public var dns: Duration?
     /// The duration of the transport connect; `nil` for a reused connection.
     public var connect: Duration?
-    /// The time from the transport connect to an established proxy tunnel, including TLS with the proxy; `nil` for a
-    /// reused connection, and without a tunnel.
+    /// The time from the transport connect to an established proxy tunnel, including TLS with the proxy; `nil` if no
+    /// tunnel was opened.
     public var tunnel: Duration?
     /// The duration of the TLS handshake; `nil` for a plain or reused connection.
     public var tls: Duration?
@@ -25,8 +25,7 @@ public struct HTTPMetrics: Hashable, Sendable {
     public var sentByteCount: UInt64 = 0
     /// The number of body bytes received, before content codings were decoded.
     public var receivedBodyByteCount: UInt64 = 0
-    /// The number of requests sent: one, plus one for each of ``hops`` and for each immediate repetition, as after a
-    /// stale connection or a 417.
+    /// The number of requests sent: the last one, ``hops``, and immediate repetitions, as after a 417.
     public var attempts = 1
     /// The connection that was used. With a proxy, its addresses are those of the connection to the proxy. Its TLS
     /// properties are those of the server in a tunnel, or those of an HTTPS proxy that forwarded the request.
@@ -83,6 +82,36 @@ extension HTTPMetrics: CustomStringConvertible {
     }
 }
 
+extension HTTPMetrics: Encodable {
+    /// Encodes the metrics for logs as an object whose keys are the names of the properties. Durations are in seconds,
+    /// secrets of URLs are masked, and values that are not known are omitted.
+    public func encode(to encoder: any Encoder) throws { try members.json.removingNulls().encode(to: encoder) }
+
+    var members: JSONMembers {
+        [
+            "wait": wait, "dns": dns, "connect": connect, "tunnel": tunnel, "tls": tls, "send": send,
+            "firstByte": firstByte, "total": total, "isConnectionReused": isConnectionReused,
+            "sentByteCount": sentByteCount, "receivedBodyByteCount": receivedBodyByteCount, "attempts": attempts,
+            "connection": connection?.members, "proxy": proxy, "hops": hops.map(\.members),
+        ]
+    }
+}
+
+extension ConnectionInformation {
+    var members: JSONMembers {
+        ["remoteAddress": remoteAddress, "localAddress": localAddress, "tls": tls?.version]
+    }
+}
+
+extension HTTPHop {
+    fileprivate var members: JSONMembers {
+        [
+            "reason": reason.rawValue, "method": method.rawValue, "url": url.withoutSecrets.absoluteString,
+            "status": status, "error": error?.rawValue, "ended": ended, "delay": delay,
+        ]
+    }
+}
+
 /// A request of a call after which the call sent another: it was redirected or challenged, or it failed.
 public struct HTTPHop: Hashable, Sendable {
     /// The reason why another request followed.
@@ -117,13 +146,8 @@ public struct HTTPHop: Hashable, Sendable {
         reason: Reason, method: HTTPRequest.Method, url: HTTPURL, status: Int? = nil, error: HTTPError.Code? = nil,
         ended: Duration, delay: Duration = .zero
     ) {
-        self.reason = reason
-        self.method = method
-        self.url = url
-        self.status = status
-        self.error = error
-        self.ended = ended
-        self.delay = delay
+        (self.reason, self.method, self.url, self.status) = (reason, method, url, status)
+        (self.error, self.ended, self.delay) = (error, ended, delay)
     }
 
     /// The same request with the secrets of its URL masked.
@@ -177,7 +201,7 @@ extension DeferredMetrics.Measurement {
 }
 
 extension HTTPMetrics {
-    /// Returns the metrics of a call that the cache responded to, based on those of its transfer or validation.
+    /// Returns the metrics of a call that failed or that the cache responded to, based on those of a transfer.
     func stored(_ start: MonotonicTime, _ ended: MonotonicTime, _ attempts: Int, _ hops: [HTTPHop]) -> HTTPMetrics {
         var metrics = self
         metrics.attempts = attempts
@@ -211,7 +235,7 @@ extension HTTPMetrics {
     }
 }
 
-/// The properties of a connection on which no response was received, because the connection or its tunnel failed.
+/// The properties of a connection that failed, for an error without the exchange.
 ///
 /// A class, so that errors stay small.
 package final class FailedConnection: Sendable {
@@ -220,8 +244,7 @@ package final class FailedConnection: Sendable {
     /// The heads of a proxy's responses to CONNECT, if the tunnel was opened and a later step failed.
     package let tunnelHeads: [ResponseHead]
 
-    init(_ measurement: DeferredMetrics.Measurement, tunnelHeads: [ResponseHead] = []) {
-        metrics = HTTPMetrics(measurement)
-        self.tunnelHeads = tunnelHeads
+    init(_ measured: DeferredMetrics, tunnelHeads: [ResponseHead] = []) {
+        (metrics, self.tunnelHeads) = (measured.metrics, tunnelHeads)
     }
 }

@@ -15,10 +15,10 @@
 ///         }
 ///     }
 ///
-/// A middleware runs after redirects and retries, and before authentication, cookies and the cache. It is called again
-/// for each request that a redirect or a retry causes, and a response that it makes may be followed by a redirect or a
-/// retry. It is not called again for a request that is repeated with credentials. The first middleware in
-/// ``SessionConfiguration/middleware`` is the outermost.
+/// A middleware runs after redirects and retries, and before authentication, cookies and the cache, or after them in
+/// ``SessionConfiguration/networkMiddleware``. It is called again for each request that a redirect or a retry causes,
+/// and a response that it makes may be followed by a redirect or a retry. Only network middleware is called again for a
+/// request that is repeated with credentials.
 ///
 /// A middleware runs in its own task. It may make calls on the same session, also to the same host: while it runs, the
 /// connection that its call holds does not count towards the pool's limits. When the call is cancelled, the session is

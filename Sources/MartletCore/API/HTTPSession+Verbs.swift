@@ -1,12 +1,13 @@
 // Each verb takes its query as a literal of mixed values or as any `Encodable`. The verbs differ only in the method.
+// HTTPSender has the verbs with `json:`, `form:` and `multipart:`.
 
-extension HTTPSession {
+extension HTTPSession: HTTPSender {
     /// Sends a request and collects the response. A status of 400 or more is a response, not an error.
     ///
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
-    ///   - query: Parameters that are appended to the query of the URL, in the encoding of
-    ///     ``SessionConfiguration/queryEncoding``; null for none.
+    ///   - target: The URL, or a request with a method and header fields. For a URL, the method is GET, or POST with a
+    ///     body.
+    ///   - query: Parameters that ``SessionConfiguration/queryEncoding`` appends to the query of the URL.
     ///   - body: The body; none by default.
     ///   - headers: Fields that replace those of the request and of the session.
     ///   - timeout: The maximum duration of the whole call, ``Timeouts/total``; the other timeouts are unchanged.
@@ -52,8 +53,7 @@ extension HTTPSession {
         try await collect(call(.get, target, HTTPSession.query(query), headers, .none, timeout, options, validate))
     }
 
-    /// Requests only the head (RFC 9110 §9.3.2). The parameters and errors are those of
-    /// ``send(_:query:body:headers:timeout:options:validate:)``.
+    /// Requests the head (RFC 9110 §9.3.2); otherwise like ``send(_:query:body:headers:timeout:options:validate:)``.
     public nonisolated func head(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -69,8 +69,7 @@ extension HTTPSession {
         try await collect(call(.head, target, HTTPSession.query(query), headers, .none, timeout, options, validate))
     }
 
-    /// Deletes the resource at a URL and collects the response. The parameters and errors are those of
-    /// ``send(_:query:body:headers:timeout:options:validate:)``.
+    /// Deletes the resource at a URL; otherwise like ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func delete(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -86,8 +85,7 @@ extension HTTPSession {
         try await collect(call(.delete, target, HTTPSession.query(query), headers, .none, timeout, options, validate))
     }
 
-    /// Posts a body to a URL and collects the response. The parameters and errors are those of
-    /// ``send(_:query:body:headers:timeout:options:validate:)``.
+    /// Posts a body to a URL; otherwise like ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func post(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -104,8 +102,7 @@ extension HTTPSession {
         try await collect(call(.post, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }
 
-    /// Puts a body at a URL and collects the response. The parameters and errors are those of
-    /// ``send(_:query:body:headers:timeout:options:validate:)``.
+    /// Puts a body at a URL; otherwise like ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func put(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -122,8 +119,7 @@ extension HTTPSession {
         try await collect(call(.put, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }
 
-    /// Patches the resource at a URL and collects the response. The parameters and errors are those of
-    /// ``send(_:query:body:headers:timeout:options:validate:)``.
+    /// Patches the resource at a URL; otherwise like ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func patch(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -138,35 +134,5 @@ extension HTTPSession {
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
         try await collect(call(.patch, target, HTTPSession.query(query), headers, body, timeout, options, validate))
-    }
-
-    /// Posts a value as JSON, like `body: .json(value)`. The other parameters and the errors are those of
-    /// ``send(_:query:body:headers:timeout:options:validate:)``.
-    @discardableResult public nonisolated func post(
-        _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
-        validate: ResponseValidator? = nil
-    ) async throws -> HTTPExchange {
-        try await collect(call(.post, target, query, headers, .json(value), timeout, options, validate))
-    }
-
-    /// Puts a value as JSON, like `body: .json(value)`. The other parameters and the errors are those of
-    /// ``send(_:query:body:headers:timeout:options:validate:)``.
-    @discardableResult public nonisolated func put(
-        _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
-        validate: ResponseValidator? = nil
-    ) async throws -> HTTPExchange {
-        try await collect(call(.put, target, query, headers, .json(value), timeout, options, validate))
-    }
-
-    /// Patches with a value as JSON, like `body: .json(value)`. The other parameters and the errors are those of
-    /// ``send(_:query:body:headers:timeout:options:validate:)``.
-    @discardableResult public nonisolated func patch(
-        _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
-        validate: ResponseValidator? = nil
-    ) async throws -> HTTPExchange {
-        try await collect(call(.patch, target, query, headers, .json(value), timeout, options, validate))
     }
 }

@@ -3,8 +3,7 @@
 /// A session needs no shutdown. When the last reference to it is released, its connections are closed; running calls
 /// keep the resources that they need until they end. Views made by ``with(_:)`` share its connections.
 ///
-/// Cancelling the task that awaits a call cancels the call: the call throws `CancellationError` without waiting for the
-/// peer, and its connection is closed.
+/// Cancelling the task that awaits a call cancels it: it throws `CancellationError`, and its connection is closed.
 public actor HTTPSession {
     /// The settings of the session. ``with(_:)`` makes a view with other settings.
     public nonisolated var configuration: SessionConfiguration { settings.configuration }
@@ -19,9 +18,8 @@ public actor HTTPSession {
 
     /// A session with the default settings, for scripts and for code that needs no settings of its own.
     ///
-    /// The session lives as long as the process and cannot be invalidated. As on `URLSession.shared`,
-    /// ``finishAndInvalidate()`` and ``invalidateAndCancel()`` have no effect on it and its views, because other code
-    /// may use it.
+    /// The session lives as long as the process. As on `URLSession.shared`, ``finishAndInvalidate()`` and
+    /// ``invalidateAndCancel()`` have no effect on it and its views, because other code may use it.
     public static let shared = HTTPSession(configuration: .default, loop: EventLoop.sharedOrStalled, isPermanent: true)
 
     /// Creates a session with its own connections.
@@ -37,9 +35,7 @@ public actor HTTPSession {
     }
 
     private init(settings: SessionSettings, core: SessionCore, dialer: Dialer) {
-        self.settings = settings
-        self.core = core
-        self.dialer = dialer
+        (self.settings, self.core, self.dialer) = (settings, core, dialer)
     }
 
     /// The executor that runs tasks on the event loop's own thread.
@@ -137,27 +133,22 @@ public actor HTTPSession {
         return try await HTTPSession.reporting(control.upload, to: progress) { try await self.collect(call, control) }
     }
 
-    /// Sends a request and writes the body of the response to a file, which is renamed to its final name when it is
-    /// complete.
+    /// Sends a request of any method once and writes the body of the response to a file, which is renamed to its final
+    /// name when it is complete. With `import Martlet`, `download` resumes and may use several connections instead.
     ///
-    /// Until then, and if any step fails, an existing file of that name is unchanged. The status must be 2xx; the error
-    /// for another status carries up to 64 KiB of the body, see ``ResponseValidator``. The bytes are synced before the
-    /// file is renamed.
-    ///
-    /// With `import Martlet`, a call without `overwrites`, `body`, `query`, `headers` and `timeout` selects the
-    /// function of MartletDownloads, which resumes and may use several connections.
+    /// Until then, and if any step fails, an existing file of that name is unchanged. The file is synced before it is
+    /// renamed. The status must be 2xx; the error for another status carries up to 64 KiB of the body.
     ///
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
+    ///   - target: The URL, or a request with a method and header fields. For a URL: GET, or POST with a body.
     ///   - path: The file's name, a `String` or a `FilePath`; its directory must exist.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
     ///   - validate: Conditions for the head, in addition to a status of 2xx.
     ///   - progress: A closure like that of ``upload(_:to:method:query:headers:timeout:options:validate:progress:)``.
     /// - Returns: The exchange, with an empty body.
-    /// - Throws: An ``HTTPError``: `.fileExists` before the request is sent, `.unacceptableStatus` with the response,
-    ///   `.fileFailed`; `CancellationError`.
-    @discardableResult @_disfavoredOverload  // A feature's function of this name is used where both fit.
-    public nonisolated func download(
+    /// - Throws: An ``HTTPError``, such as `.fileExists` before the request is sent, `.unacceptableStatus` with the
+    ///   response, `.fileFailed` and `.diskFull`; `CancellationError`.
+    @discardableResult public nonisolated func save(
         _ target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
         query: ParameterValue = .null, body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil,
@@ -166,12 +157,23 @@ public actor HTTPSession {
         let call = try call(nil, target, query, headers, body, timeout, options, validate)
         let (path, control) = (path.filePath, TransferControl())
         return try await HTTPSession.reporting(control.download, to: progress) {
-            try await self.download(call, to: path, overwrites: overwrites, control: control)
+            try await self.save(call, to: path, overwrites: overwrites, control: control)
         }
     }
 
+    /// Saves the response to one GET request, like
+    /// ``save(_:to:overwrites:query:body:headers:timeout:options:validate:progress:)``. With `import Martlet`, the
+    /// `download` that resumes is used instead; it has these parameters too.
+    @discardableResult @_disfavoredOverload
+    public nonisolated func download(
+        _ target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
+        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil
+    ) async throws -> HTTPExchange {
+        try await save(target, to: path, overwrites: overwrites, query: query, headers: headers, timeout: timeout)
+    }
+
     /// Runs a call and writes its response to a file.
-    package nonisolated func download(
+    package nonisolated func save(
         _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl, head: Promise<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         // A delegate may choose another name when the response arrives.
@@ -206,8 +208,7 @@ public actor HTTPSession {
     public nonisolated var runningCallCount: Int { core.runningCount }
 
     /// The current connections and calls of the session, by host, and the resources of all sessions of the process.
-    /// Computing it takes time in proportion to the number of hosts and of open descriptors: use it occasionally, not
-    /// for each request.
+    /// The cost grows with the number of hosts and open descriptors: do not read it for each request.
     public nonisolated var diagnostics: SessionDiagnostics { SessionDiagnostics(core) }
 
     /// The connection limits in force: those of ``SessionConfiguration/pool`` or of the last ``setPoolLimits(_:)``,
@@ -216,8 +217,8 @@ public actor HTTPSession {
 
     /// Changes the connection limits while calls run. Views share the change.
     ///
-    /// Connections in use are never closed: lower limits take effect as they become free. Limits that a feature sets
-    /// take precedence.
+    /// Connections in use are never closed: lower limits take effect as they become free. A feature's limits take
+    /// precedence.
     public nonisolated func setPoolLimits(_ limits: PoolLimits) { core.setPoolLimits(limits) }
 
     /// Changes the bandwidth limits of bodies, in bytes per second, also for running calls; `.none` removes them. Views
@@ -230,7 +231,8 @@ public actor HTTPSession {
     public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 
     /// Changes the minimum time between two requests to one origin, such as the `Crawl-delay` of a `robots.txt`; `nil`
-    /// for ``SessionConfiguration/requestInterval``. Views share the change, which applies after the next request.
+    /// for ``SessionConfiguration/requestInterval``. Views share the change. It applies after the next request; if no
+    /// origin has an interval any more, immediately.
     public nonisolated func setRequestInterval(_ interval: Duration?, for origin: HTTPURL.Origin) {
         core.pacer.setInterval(interval?.bounded, for: origin)
     }
@@ -241,8 +243,8 @@ public actor HTTPSession {
     /// Returns the running calls of a kind, in the order they were made.
     public func tasks(of kind: HTTPTask.Kind) -> [RunningCall] { tasks.filter { $0.kind == kind } }
 
-    /// Waits until the running calls have ended, then closes all connections. New calls throw immediately, also those
-    /// of views.
+    /// Waits until the running calls have ended, with their redirects and retries, then closes all connections. New
+    /// calls throw immediately, also those of views.
     ///
     /// If code of a running call awaits this function, such as the closure of a stream, it waits only for the other
     /// calls; the connections are closed when that call has ended. Opened responses (``OpenResponse``) are running
@@ -252,9 +254,9 @@ public actor HTTPSession {
     /// ``finishAndInvalidate(within:)``.
     public func finishAndInvalidate() async { await core.end(cancelling: false, notifying: configuration.delegate) }
 
-    /// Waits for the running calls for a limited time, then cancels the remaining ones, such as event streams and long
-    /// polls. Otherwise like ``finishAndInvalidate()``. Cancelled calls throw `CancellationError`, also if their own
-    /// code awaits this.
+    /// Waits for the running calls for a limited time, then cancels the remaining ones, such as event streams, long
+    /// polls, and calls that wait for a retry. Otherwise like ``finishAndInvalidate()``. Cancelled calls throw
+    /// `CancellationError`, also if their own code awaits this.
     ///
     /// It is meant for a server that receives a signal to stop. The limit must be shorter than that of the environment:
     /// Kubernetes kills a process 30 s after SIGTERM, systemd after 90 s.
@@ -271,19 +273,17 @@ public actor HTTPSession {
         await core.end(cancelling: false, after: limit, notifying: configuration.delegate)
     }
 
-    /// Cancels the running calls and closes all connections; returns when they have ended. New calls throw immediately,
-    /// also those of views.
+    /// Cancels the running calls, waits for their end and closes all connections. New calls, also of views, throw.
     ///
     /// If code of a running call awaits this function, such as the closure of a stream, it does not wait for that call.
     /// That call ends with `CancellationError` like the others. Has no effect on ``shared``.
     public func invalidateAndCancel() async { await core.end(cancelling: true, notifying: configuration.delegate) }
 
-    /// Returns the object that works on behalf of this session and its views; `nil` if none was set, or if it was
-    /// released.
+    /// Returns the object that works for this session, such as an offline queue; `nil` without one.
     package nonisolated func companion<Object: AnyObject & Sendable>(as type: Object.Type) -> Object? {
         core.companion as? Object
     }
 
-    /// Sets the object that works on behalf of this session and its views. They hold only a weak reference to it.
+    /// Sets the object that works for this session and its views. They hold only a weak reference to it.
     package nonisolated func setCompanion(_ object: any AnyObject & Sendable) { core.companion = object }
 }

@@ -1,17 +1,16 @@
 public import FoundationEssentials
 
 /// The URL of a call: a `String`, a `Substring`, an ``HTTPURL``, a Foundation `URL`, or an `HTTPRequest` with its
-/// method and its header fields. A host also accepts a list of path segments, such as `["issues", id]`.
+/// method and its header fields. A host also accepts the segments of a path: `["issues", id]`, `.path("users", 42)`.
 ///
-/// A string is parsed when the call is made. The error of an invalid string has the code ``HTTPError/Code/invalidURL``,
-/// and its message names the invalid character. The functions of an ``HTTPSession`` need an absolute URL; those of a
-/// host also accept a path.
+/// A string is parsed when the call is made; the error of an invalid one has the code ``HTTPError/Code/invalidURL`` and
+/// names the invalid character. An ``HTTPSession`` needs an absolute URL; a host also accepts a path.
 public protocol HTTPTarget: Sendable {
     /// The target as the caller gave it.
     var httpTarget: HTTPTargetForm { get }
 }
 
-/// The forms of an ``HTTPTarget``.
+/// The value of an ``HTTPTarget``, in the form that the caller gave.
 public enum HTTPTargetForm: HTTPTarget {
     /// A text that is not parsed yet: an absolute URL, or a path of a host.
     case text(String)
@@ -24,7 +23,6 @@ public enum HTTPTargetForm: HTTPTarget {
 
     /// The method of a request; `nil` for a URL.
     package var method: HTTPRequest.Method? { if case .request(let request) = self { request.method } else { nil } }
-
     /// The value itself.
     public var httpTarget: HTTPTargetForm { self }
 }
@@ -37,11 +35,6 @@ extension String: HTTPTarget {
 extension Substring: HTTPTarget {
     /// The text of a URL.
     public var httpTarget: HTTPTargetForm { .text(String(self)) }
-}
-
-extension [String]: HTTPTarget {
-    /// The segments of a path of a host. Each is percent-encoded, so that it stays one segment.
-    public var httpTarget: HTTPTargetForm { .segments(self) }
 }
 
 extension HTTPURL: HTTPTarget {
@@ -64,7 +57,6 @@ extension URL: HTTPTarget {
 extension HTTPRequest: HTTPTarget {
     /// The request itself.
     public var httpTarget: HTTPTargetForm { .request(self) }
-
     /// The URL that the request is for; `nil` if its scheme, authority and path are not those of an ``HTTPURL``.
     public var httpURL: HTTPURL? { try? HTTPSession.url(of: self) }
 
@@ -131,8 +123,7 @@ extension HTTPSession {
             settings: settings)
     }
 
-    /// Returns the request that a call would send, for features that store or repeat it. The request does not contain
-    /// the user name and password of the URL.
+    /// Returns the request of a call, without user name and password, for features that store or repeat it.
     package nonisolated func request(
         for target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders()
@@ -162,7 +153,7 @@ extension HTTPSession {
     }
 
     /// Returns the URL with parameters appended to its query.
-    private nonisolated func adding(_ query: ParameterValue, to url: HTTPURL) throws -> HTTPURL {
+    package nonisolated func adding(_ query: ParameterValue, to url: HTTPURL) throws -> HTTPURL {
         if case .null = query { return url }
         let encoding = settings.configuration.queryEncoding
         do { return try url.appending(encodedQuery: try encoding.encoded(query)) } catch let error as HTTPURL.ParseError
@@ -211,11 +202,11 @@ extension HTTPSession {
 
     /// The error of a call on a session with path segments, which only a host accepts.
     package static var segmentsWithoutHost: HTTPError {
-        invalidURL("path segments need a host: create one with session.host(_:), or pass an absolute URL")
+        invalidURL("path segments need a host: create one with session.host(_:), or append them to an HTTPURL")
     }
 
-    /// Returns a text that is not a valid URL, for an error: at most 200 characters, without query and fragment, with
-    /// `***` in place of user info and of a port that is not a number, which may be a password without its `@`.
+    /// Returns the text of an invalid URL for an error message: at most 200 characters, without query and fragment.
+    /// `***` replaces user info, and a port that is not a number, because it may be a password without its `@`.
     package static func withoutSecrets(_ text: String) -> String {
         let head = text.prefix { $0 != "?" && $0 != "#" }
         let start = head.firstRange(of: "//")?.upperBound ?? head.startIndex
@@ -235,10 +226,17 @@ extension HTTPSession {
     }
 }
 
+extension ParameterValue {
+    /// Creates the value of a variable, for a literal of mixed kinds: `["q": .value(text), "page": .value(page)]`.
+    ///
+    /// The variable is of any `Encodable` type. `nil` becomes ``null``, which a query omits by default.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the variable cannot be encoded.
+    public static func value(_ variable: some Encodable) throws -> ParameterValue { try HTTPSession.query(variable) }
+}
+
 extension HTTPHeaders {
     /// Returns the fields if all of them are valid.
-    /// - Throws: An ``HTTPError`` with the code ``HTTPError/Code/invalidHeader`` that names the first invalid field and
-    ///   the byte, but never a value.
+    /// - Throws: An ``HTTPError`` with the code `.invalidHeader` that names the first invalid field, but not its value.
     public func validated() throws(HTTPError) -> HTTPFields { try checked(nil) }
 
     /// Returns the fields if all of them are valid.

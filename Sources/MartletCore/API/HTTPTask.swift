@@ -11,10 +11,7 @@ public actor HTTPTask {
         case upload
         /// A download: the body of the response is written to a file.
         case download
-        /// A response whose body is read as it arrives:
-        /// ``HTTPSession/stream(_:method:query:body:headers:timeout:options:validate:_:)``,
-        /// ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)``, event streams. An ``HTTPTask``
-        /// never has this kind.
+        /// A response whose body is read as it arrives, such as an event stream. An ``HTTPTask`` never has this kind.
         case stream
     }
 
@@ -119,12 +116,10 @@ public actor HTTPTask {
         LatestValues(control.states ?? CurrentValue(control.presentState)) { $0 }
     }
 
-    /// Stops reading and writing. The TCP window slows the peer down. The head and idle timeouts are suspended; the
-    /// total timeout is not.
+    /// Stops reading and writing; the TCP window then stops the peer. All timeouts except the total one are suspended.
     ///
     /// A task that waits for a connection leaves the queue, so that a paused task does not keep a connection from other
-    /// calls. When it resumes, it returns to its old position by age. The timeout ``Timeouts/poolWait`` is suspended
-    /// during the pause.
+    /// calls. When it resumes, it returns to its old position by age.
     public func pause() { if control.pause() { emit(.suspended) } }
 
     /// Continues after a pause.
@@ -171,17 +166,15 @@ public actor HTTPTask {
         }
     }
 
-    /// Cancels the call: ``value`` throws `CancellationError`, and the connection is closed. Does nothing if the call
-    /// has ended.
+    /// Cancels the call: ``value`` throws `CancellationError`, and the connection is closed. No effect after its end.
     public func cancel() { control.cancel() }
 }
 
 extension HTTPSession {
     /// Starts a call and returns its task.
     ///
-    /// The task is an upload if the request has a body, otherwise a data task. The parameters are those of
-    /// ``stream(_:method:query:body:headers:timeout:options:validate:_:)``. If the request is invalid,
-    /// ``HTTPTask/value`` throws the error.
+    /// A request with a body is an upload, otherwise a data task. If it is invalid, ``HTTPTask/value`` throws. The
+    /// parameters are those of ``stream(_:method:query:body:headers:timeout:options:validate:_:)``.
     public func task(
         for target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
         body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
@@ -192,7 +185,7 @@ extension HTTPSession {
     }
 
     /// Starts a download to a file and returns its task; otherwise like
-    /// ``download(_:to:overwrites:query:body:headers:timeout:options:validate:progress:)``.
+    /// ``save(_:to:overwrites:query:body:headers:timeout:options:validate:progress:)``.
     public func downloadTask(
         for target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
         query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
@@ -201,7 +194,7 @@ extension HTTPSession {
         let path = path.filePath
         let call = Result { try self.call(nil, target, query, headers, .none, timeout, options, validate) }
         return task(.download, call, target) {
-            try await self.download($0, to: path, overwrites: overwrites, control: $1, head: $2)
+            try await self.save($0, to: path, overwrites: overwrites, control: $1, head: $2)
         }
     }
 

@@ -14,9 +14,8 @@ public struct OpenResponse: HTTPResponseHead {
     public let response: HTTPResponse
     /// The body. Only one task may read it at a time; it is never read ahead.
     ///
-    /// It may be stored without the response, and read in any task. Cancelling a task that reads the body ends the
-    /// body. After its end, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`; after a failure,
-    /// reading throws the same error.
+    /// It may be stored without the response, and read in any task. Cancelling a task that reads it ends the body. After
+    /// its end, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`; after a failure, the same error.
     public let body: ResponseBody
 
     init(_ answer: StreamedResponse, _ reader: BodyReader) {
@@ -41,7 +40,7 @@ public struct OpenResponse: HTTPResponseHead {
     public var callNumber: UInt64 { answer.call.number }
     /// The source of the response, such as the network.
     public var source: HTTPExchange.Source { answer.source }
-    /// The action of the cache and its reason, as a member of `Cache-Status` (RFC 9211); `nil` without a cache.
+    /// The action of the cache so far, like ``HTTPExchange/cacheStatus``: `stored` is added after the end of the body.
     public var cacheStatus: String? { answer.provenance?.cacheStatus }
     /// The times and byte counts so far; final once the body has ended.
     public var metrics: HTTPMetrics { answer.metrics }
@@ -66,17 +65,15 @@ extension HTTPSession {
     /// return Response(status: open.status, body: .init(asyncSequence: open.body))
     /// ```
     ///
-    /// When this returns, the redirects, retries, authentication, middleware and cache handling of the head are
-    /// complete. Cancelling the task that awaits this function cancels the call; once it has returned, cancelling that
-    /// task has no effect on the body.
+    /// When this returns, redirects, retries, authentication, middleware and the cache have handled the head.
+    /// Cancelling the task that awaits this function cancels the call, but no longer after this has returned.
     ///
     /// The call runs until its body ends: ``tasks``, ``runningCallCount`` and ``diagnostics`` count it,
-    /// ``finishAndInvalidate()`` waits for it, and ``invalidateAndCancel()`` ends it. A response without a body (HEAD,
-    /// 204, 304, length 0) ends immediately.
+    /// ``finishAndInvalidate()`` waits for it, and ``invalidateAndCancel()`` ends it. An empty body ends immediately.
     ///
     /// ``Timeouts/total`` covers the call and its body, also while the body is not read. ``Timeouts/idle`` limits the
-    /// wait for the server while the body is read, and ``Timeouts/unread`` the time between two reads: a forgotten
-    /// response ends with a timeout, so that it does not hold a connection forever.
+    /// wait for the server during a read, and ``Timeouts/unread`` the time between two reads, so that a forgotten
+    /// response does not hold a connection forever.
     ///
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields.

@@ -92,9 +92,9 @@ extension HTTPSession {
 
 /// The progress of a transfer: a state, not an event.
 ///
-/// The last value has ``isFinished``, also after a failure. An upload is complete (``fractionCompleted`` is 1) before
-/// its response arrives, so that fraction may be delivered twice: first while the call waits, then in the last value.
-/// The count restarts at 0 whenever a body is transferred again: after a redirect, a challenge or a retry.
+/// In the last value, ``isFinished`` is `true`, also after a failure. An upload has a ``fractionCompleted`` of 1 before
+/// its response arrives, so that fraction may be delivered twice. The count restarts at 0 whenever a body is
+/// transferred again: after a redirect, a challenge or a retry.
 ///
 /// To receive the progress of a verb as an `AsyncStream`:
 ///
@@ -120,8 +120,7 @@ public struct TransferProgress: Hashable, Sendable {
 
     /// Creates a progress state.
     public init(completedByteCount: UInt64 = 0, totalByteCount: UInt64? = nil, isFinished: Bool = false) {
-        self.completedByteCount = completedByteCount
-        self.totalByteCount = totalByteCount
+        (self.completedByteCount, self.totalByteCount) = (completedByteCount, totalByteCount)
         self.isFinished = isFinished
     }
 

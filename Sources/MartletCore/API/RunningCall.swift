@@ -1,7 +1,6 @@
 /// A running call of a session, listed by ``HTTPSession/tasks``. It has the call's progress, and can cancel the call.
 ///
-/// This value does not keep the call running. After the call has ended, the progress keeps its last value, and
-/// ``cancel()`` does nothing.
+/// This value does not keep the call running. After the end of the call, its progress is unchanged.
 public struct RunningCall: Identifiable, Sendable {
     private enum Source: Sendable {
         case task(HTTPTask)
@@ -55,17 +54,13 @@ public struct RunningCall: Identifiable, Sendable {
 
     /// The progress of the request's body.
     public var uploadProgress: TransferProgress {
-        if case .call(let call, _) = source {
-            control.presentUpload(of: call.body.length)
-        } else {
-            control.presentUpload(of: nil)
-        }
+        let length: UInt64? = if case .call(let call, _) = source { call.body.length } else { nil }
+        return control.presentUpload(of: length)
     }
 
-    /// The progress of the response's body, in bytes before content codings are decoded. A short body may be received
-    /// in one step.
+    /// The progress of the response's body, in bytes before content codings are decoded.
     public var downloadProgress: TransferProgress { control.presentDownload }
 
-    /// Cancels the call: the code that awaits it receives `CancellationError`, and its connection is closed.
+    /// Cancels the call: it throws `CancellationError`, and its connection is closed. No effect after its end.
     public func cancel() { control.cancel() }
 }

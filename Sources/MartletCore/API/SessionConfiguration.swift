@@ -28,15 +28,12 @@ public struct SessionConfiguration: Sendable {
     public var userAgent: String? = "Martlet/\(martletVersion)"
     /// Whether content codings are requested, and decoded as the body streams; `true` by default.
     ///
-    /// The codings are gzip and deflate, and Brotli and Zstandard if Martlet was built with the package traits of these
-    /// names.
-    ///
-    /// If a request sets `Accept-Encoding` itself, its response is decoded only with ``RequestOptions/decompresses``.
+    /// The codings are gzip and deflate; with the package traits `Brotli` and `Zstandard` also these. If a request sets
+    /// `Accept-Encoding` itself, its response is decoded only with ``RequestOptions/decompresses``.
     public var decompressesResponses = true
     /// The limits on the expansion of a compressed body.
     public var decompressionLimits = DecompressionLimits()
-    /// The time that a request with `Expect: 100-continue` waits for a 100 before it sends its body anyway; 1 s by
-    /// default, as in curl.
+    /// The maximum wait of `Expect: 100-continue` for a 100 before the body is sent anyway; 1 s by default, as in curl.
     public var continueTimeout = Duration.seconds(1)
     /// The limits on the number of connections and on their lifetime.
     public var pool = PoolLimits()
@@ -46,9 +43,9 @@ public struct SessionConfiguration: Sendable {
     public var bandwidth = BandwidthLimits.none
     /// The minimum time between two requests to one origin, for example in a crawler; none by default.
     ///
-    /// Requests wait in the order in which they arrive, and the total timeout includes this wait. Responses from the
-    /// cache are not delayed. A view has the interval of its session.
-    /// ``HTTPSession/setRequestInterval(_:for:)`` sets that of one origin.
+    /// Requests are sent in the order in which they arrive, and the total timeout includes the wait. Responses from the
+    /// cache are not delayed. A view has the interval of its session; ``HTTPSession/setRequestInterval(_:for:)``
+    /// changes that of one origin.
     public var requestInterval = Duration.zero
     /// The limits on the parts of a response.
     public var wireLimits = WireLimits()
@@ -62,21 +59,24 @@ public struct SessionConfiguration: Sendable {
     public var redirects = RedirectPolicy.follow()
     /// The policy for retries after transient failures; by default nothing is retried.
     public var retry = RetryPolicy.never
-    /// The conditions under which a response is accepted. With `nil` (the default) any response is accepted, also one
-    /// with a status of 400 or more.
-    ///
-    /// The conditions are checked after all redirects and retries.
+    /// The conditions under which a response is accepted, checked after all redirects and retries. With `nil` (the
+    /// default) any response is accepted, also one with a status of 400 or more.
     public var validator: ResponseValidator?
-    /// The middleware of each call; the first is the outermost. Empty by default.
+    /// The middleware of each call, before the cache; the first is the outermost. Empty by default.
     public var middleware: [any HTTPMiddleware] = []
+    /// The middleware of each request to the network, after the cache, also of validations in the background. Empty by
+    /// default.
+    ///
+    /// The cache stores the responses that it returns, and does not see the fields that it adds to requests: if they
+    /// identify a user, set a `cachePartition`. Calls that share a transfer run it once.
+    public var networkMiddleware: [any HTTPMiddleware] = []
     /// The delegate, which makes decisions in calls and is notified of their progress; `nil` by default.
     public var delegate: (any SessionDelegate)?
     /// The encoder of the values of `HTTPBody.json(_:)`; by default JSON as `JSONEncoder` writes it, with sorted names.
     public var encoder = BodyEncoder()
     /// The decoder of `HTTPExchange.decode` and of streams; by default JSON as `JSONDecoder` reads it.
     public var decoder = BodyDecoder.json()
-    /// The mapper from the errors of calls to a service's own errors. With `nil` (the default) calls throw
-    /// ``HTTPError``.
+    /// The mapper from errors of calls to a service's own errors. With `nil` (the default) calls throw ``HTTPError``.
     ///
     /// The mapper receives every ``HTTPError`` of a call, also those of ``HTTPExchange/validated()`` and `decode`,
     /// except that of an invalid URL. Downloads in parts, event streams of a session and the offline queue do not use
@@ -111,8 +111,8 @@ public struct SessionConfiguration: Sendable {
     /// Hosts and ports to connect to instead of the URL's, as with curl's `--connect-to`. The first match is used. The
     /// request and TLS still use the host of the URL.
     public var connectOverrides: [ConnectOverride] = []
-    /// A unix domain socket to connect to instead of the network, as with curl's `--unix-socket`. A leading `@` selects
-    /// the abstract namespace. `nil` by default.
+    /// The Unix socket to connect to instead of the network, as with curl's `--unix-socket`; `nil` by default. A
+    /// leading `@` selects the abstract namespace.
     public var unixSocketPath: String?
     /// The options of Happy Eyeballs, the race between the addresses of a host (RFC 8305).
     public var happyEyeballs = HappyEyeballsOptions()
@@ -120,8 +120,13 @@ public struct SessionConfiguration: Sendable {
     public var socketOptions = SocketOptions()
     /// The class of the traffic, as a hint to the network; `nil` (the default) for ordinary traffic.
     public var serviceClass: ServiceClass?
-    /// The priority among requests that wait for a connection.
-    public var priority = RequestPriority.normal
+    /// The priority among requests that wait for a connection; by default that of ``serviceClass``, as in
+    /// ``RequestOptions/serviceClass``, and normal without one.
+    public var priority: RequestPriority {
+        get { ownPriority ?? serviceClass?.priority ?? .normal }
+        set { ownPriority = newValue }
+    }
+    private var ownPriority: RequestPriority?
     /// The order of waiting requests with the same priority; first come, first served by default.
     public var queueOrder = QueueOrder.firstComeFirstServed
 
@@ -142,8 +147,7 @@ public struct SessionConfiguration: Sendable {
     /// The default configuration.
     public static var `default`: SessionConfiguration { SessionConfiguration() }
 
-    /// The default configuration, except that TLS sessions are not resumed, so that servers cannot link connections to
-    /// each other. Nothing is written to disk.
+    /// The default configuration without TLS session resumption, by which servers could link connections to each other.
     public static var ephemeral: SessionConfiguration {
         var configuration = SessionConfiguration()
         configuration.tls.usesSessionTickets = false
@@ -165,8 +169,7 @@ public struct SessionConfiguration: Sendable {
 
 /// The settings of one call that override those of its host and its session.
 ///
-/// An option that is not set (`nil`, the default) is taken from the host, or from the session if the host does not set
-/// it; see ``merged(over:)``.
+/// An option that is not set (`nil`, the default) is taken from the host, then from the session: ``merged(over:)``.
 ///
 /// ```swift
 /// let response = try await session.get(url, options: .init { $0.priority = .high })
@@ -185,8 +188,8 @@ public struct RequestOptions: Sendable {
     /// A request's own `Accept-Encoding` is sent unchanged, and the body of the response is then decoded only if this
     /// is `true`. Codings are neither requested nor decoded for range requests.
     public var decompresses: Bool?
-    /// The version in the request line; `nil` for HTTP/1.1. With HTTP/1.0 the connection is not reused, and a body
-    /// needs a length.
+    /// The version in the request line; `nil` for HTTP/1.1. With HTTP/1.0, connections are not reused and bodies need
+    /// a length.
     public var version: HTTPVersion?
 
     /// The names of fields that the session or Martlet would add, and that are not sent.
@@ -197,11 +200,10 @@ public struct RequestOptions: Sendable {
 
     /// Whether the body is passed on as received: chunk framing and content codings are not decoded. `nil` for `false`.
     public var returnsRawBody: Bool?
-    /// Whether the response's `Content-Length` is ignored: the body ends with the connection, unless it is chunked.
-    /// `nil` for `false`.
+    /// Whether the response's `Content-Length`, which may be wrong, is ignored; `nil` for `false`.
     ///
-    /// For servers that send a wrong length. Missing bytes cannot be detected then, so the cache is not used, and the
-    /// connection is not reused.
+    /// The body then ends with the connection, unless it is chunked. Missing bytes cannot be detected, so the cache is
+    /// not used. The connection is not reused.
     public var ignoresContentLength: Bool?
 
     /// The trailers after a chunked body (RFC 9110 §6.5). They are sent only if the body has no known length.
@@ -266,12 +268,10 @@ public struct RequestOptions: Sendable {
     /// Whether a request whose method is not idempotent may be sent again on a new connection after a reused one turned
     /// out to be closed. `nil` for `false` (RFC 9110 §9.2.2).
     ///
-    /// A request with an `Idempotency-Key` field may always be sent again. A request is also sent again if none of its
-    /// bytes was written.
+    /// A request with an `Idempotency-Key`, or of which no byte was written, may be sent again without this option.
     public var allowsResendingNonIdempotentMethods: Bool?
 
-    /// The options that few calls set and that need more than a byte. Options are copied often, and waiting calls hold
-    /// them in their stack frames.
+    /// The options that few calls set. They are stored apart, because options are copied often.
     fileprivate struct Rare: Sendable {
         var omittedFields: Set<HTTPField.Name> = []
         var trailers = HTTPHeaders()
@@ -324,16 +324,13 @@ public struct RequestOptions: Sendable {
         decompresses: Bool? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
         idempotencyKey: IdempotencyKey? = nil, validator: ResponseValidator? = nil
     ) {
-        self.timeouts = timeouts
-        self.priority = priority
-        self.bodyLimit = bodyLimit
-        self.decompresses = decompresses
+        (self.timeouts, self.priority) = (timeouts, priority)
+        (self.bodyLimit, self.decompresses) = (bodyLimit, decompresses)
         guard redirects != nil || retry != nil || idempotencyKey != nil || validator != nil else { return }
         rare = Rare(redirects: redirects, retry: retry, idempotencyKey: idempotencyKey, validator: validator)
     }
 
-    /// Returns these options, with the options that are not set here taken from `base`. The options of a call are
-    /// merged over those of its host in this way.
+    /// Returns these options; options that are not set here are taken from `base`, such as the options of a host.
     ///
     /// Timeouts, the directions of ``bandwidth``, the fields of ``trailers`` by name, and the settings of features are
     /// merged one by one. ``omittedFields`` are those of both. A policy (``redirects``, ``retry``, ``proxy``,

@@ -1,13 +1,10 @@
-/// A snapshot of a session's connections and calls, and of the resources of the process. It is meant for logs, health
-/// pages, and tests that search for leaks.
-///
-/// The values are read one after the other while calls run, so they may not match exactly.
+/// A snapshot of a session's connections and calls, and of the resources of the process, for logs, health pages and
+/// leak tests. The values are read one after the other while calls run, so they may not match exactly.
 public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
     /// The counts of a host: of all connections and requests with one scheme, name, port and proxy.
     public struct Host: Hashable, Sendable {
         /// The scheme, name and port, such as `https://example.com:443`, followed by the proxy of a tunnel, as in
-        /// `https://example.com:443 through http://proxy.example:3128`. A proxy that forwards requests is listed as a
-        /// host itself.
+        /// `https://example.com:443 through http://proxy.example:3128`. A forwarding proxy is listed as a host.
         public var origin: String
         /// The number of open connections that are free.
         public var idle = 0
@@ -20,11 +17,8 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
 
         /// Creates the counts of a host.
         public init(origin: String, idle: Int = 0, leased: Int = 0, dialing: Int = 0, waiting: Int = 0) {
-            self.origin = origin
-            self.idle = idle
-            self.leased = leased
-            self.dialing = dialing
-            self.waiting = waiting
+            (self.origin, self.idle, self.leased) = (origin, idle, leased)
+            (self.dialing, self.waiting) = (dialing, waiting)
         }
 
         fileprivate var counts: String { "\(leased) leased, \(idle) idle, \(dialing) dialling, \(waiting) waiting" }
@@ -40,8 +34,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
     public var processSockets: Int
     /// The number of timers in this process; cancelled ones count until they are removed.
     public var processTimers: Int
-    /// The number of threads in this process for calls that block, such as name resolution; they end after ten idle
-    /// seconds.
+    /// The number of threads for blocking work, such as name resolution. They end after ten idle seconds.
     public var processWorkerThreads: Int
 
     init(_ core: SessionCore) {

@@ -1,7 +1,6 @@
 /// A setting that a feature adds to ``SessionConfiguration`` and ``RequestOptions``.
 ///
-/// A feature declares a key and an extension that reads and writes it, as SwiftUI declares the values of its
-/// environment:
+/// A feature declares a key and an extension that reads and writes it, like the environment values of SwiftUI:
 ///
 /// ```swift
 /// enum TenantKey: SettingKey {
@@ -26,18 +25,17 @@ public protocol SettingKey: SendableMetatype {
 
 /// The position of a feature's stage in the pipeline of a call.
 ///
-/// Redirects and retries come before all of these positions, so that each request that they cause passes the stage
-/// again. Features at the same position run in the order of the first assignment of their settings, and before
-/// Martlet's own stage at that position.
+/// Each request of a redirect or a retry passes all of these positions again. Features at the same position run in the
+/// order in which their settings were first assigned, before Martlet's own stage at that position.
 public enum StagePosition: Int, Sendable, Comparable {
-    /// After ``SessionConfiguration/middleware``, before credentials and cookies are added. A redirect or a retry
-    /// passes the stage again; a request that is repeated with credentials does not.
+    /// After ``SessionConfiguration/middleware``, before credentials and cookies are added. A request that is repeated
+    /// with credentials does not pass the stage again.
     case request
     /// Before credentials are added and challenges are handled.
     case authentication
     /// Before cookies are added and stored. A request that is repeated with credentials passes the stage again.
     case cookies
-    /// The last position, before the cache, or before the network in sessions without a cache. Responses from the cache
+    /// The last position, before the cache and ``SessionConfiguration/networkMiddleware``. Responses from the cache
     /// also pass a stage here. The stage receives the request without credentials and cookies.
     case cache
 
@@ -84,9 +82,7 @@ package protocol StageKey: SettingKey {
 extension StageKey {
     package static func immediateResponse(
         _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
-    )
-        -> StreamedResponse?
-    { nil }
+    ) -> StreamedResponse? { nil }
 }
 
 /// An object that accompanies a session from its start to its end, and may change the limits of its connections.

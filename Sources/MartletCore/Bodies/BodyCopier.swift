@@ -29,7 +29,7 @@ package struct BodyCopier: Sendable {
         var hasMore = true
         while hasMore, !writer.hasEnough {
             let block = try await emptyBlock()
-            // A block is written when no more bytes are available. While the previous write runs, more are gathered.
+            // A partly filled block is written when no more bytes are available and the previous write has ended.
             do {
                 hasMore = try await reader.fill(
                     block, from: exchange, whereNothingCame: { writer.isIdle },
@@ -80,8 +80,8 @@ package struct BodyCopier: Sendable {
 }
 
 extension ResponseBody {
-    /// Writes the rest of the body while it is received, until the body ends or the sink accepts no more. When this
-    /// returns or throws, no write runs.
+    /// Writes the rest of the body while it is received, until the body ends or the sink accepts no more. No write runs
+    /// after this returns or throws.
     /// - Parameter expected: The expected number of bytes, if it is known.
     /// - Throws: An ``HTTPError``, such as `.fileFailed` and `.diskFull`; `CancellationError`.
     package func copy(into sink: any BlockSink, expected: UInt64?) async throws {
@@ -99,12 +99,12 @@ extension ResponseBody {
     package func reject() { reader.channel.reject() }
 }
 
-/// The destination of the blocks of a body. Its functions block: they are called on a worker thread, one at a time.
+/// The destination of the blocks of a body. Its functions may block: they run on a worker thread, one at a time.
 package protocol BlockSink: Sendable {
     /// Writes the next bytes of a body: all of them, unless it throws or accepts no more.
     /// - Returns: Whether the sink accepts more of the body.
     func write(_ bytes: RawSpan) throws(StorageError) -> Bool
-    /// The worker threads that call the sink; by default those that all sessions share. A sink that syncs uses others.
+    /// The worker threads that call the sink; by default those that all sessions share.
     var workers: BlockingThreadPool { get }
 }
 

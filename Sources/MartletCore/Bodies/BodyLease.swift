@@ -2,9 +2,9 @@ import Synchronization
 
 /// The lease that an opened response holds on its call.
 ///
-/// Three parties share the lease. A task runs the call, waits in ``ended(_:on:)`` while the program reads the body, and
-/// then ends the call like any other. The reader, which only the program owns, reports the end of the body in
-/// ``read(_:)``, and in its `deinit` that it was released. The control ends the lease when the call is cancelled.
+/// Three parties share the lease. The task of the call waits in ``ended(_:on:)`` while the program reads the body, and
+/// then ends the call. The reader, which only the program owns, ends the lease after the last byte (``read(_:)``) or
+/// when it is released. The control ends it when the call is cancelled.
 package final class BodyLease: Sendable {
     /// The outcome of the body: success if it was read to its end or released, otherwise an error.
     typealias End = Result<Void, any Error>
@@ -14,7 +14,7 @@ package final class BodyLease: Sendable {
         var opened: Result<OpenResponse, any Error>?
         /// Whether a response was opened.
         var isOpened = false
-        /// Whether the caller stopped waiting for the response.
+        /// Whether the caller has stopped waiting for the response.
         var isUnwanted = false
         var isReading = false
         /// The time of the last read.
@@ -33,9 +33,7 @@ package final class BodyLease: Sendable {
     private let state = GuardedState(State())
 
     init(_ control: TransferControl, limit: Duration?, totalDeadline: MonotonicTime) {
-        self.control = control
-        self.limit = limit
-        self.totalDeadline = totalDeadline
+        (self.control, self.limit, self.totalDeadline) = (control, limit, totalDeadline)
     }
 
     // MARK: The caller
@@ -148,8 +146,7 @@ package final class BodyLease: Sendable {
             throw HTTPError(
                 .invalidRequest, phase: .receivingBody,
                 message: "two tasks read the body at the same time: only one task may read an opened body",
-                wasSent: true
-            )
+                wasSent: true)
         }
         do {
             let piece = try await withTaskCancellationHandler {

@@ -80,7 +80,10 @@ extension StreamedResponse {
     /// Ends an exchange that failed while the body was read, and returns the error to throw.
     fileprivate func failure(_ error: ExchangeError, of exchange: Exchange) -> any Error {
         exchange.finish()
-        return call.failure(error, attempts: attempts, status: head.status)
+        let failure = call.failure(error, attempts: attempts, status: head.status)
+        guard var failure = failure as? HTTPError else { return failure }
+        failure.connection = FailedConnection(deferredMetrics)
+        return failure
     }
 }
 
@@ -137,9 +140,7 @@ package final class BodyReader: Sendable {
         _ answer: StreamedResponse, control: TransferControl, byteLimit: Int?, received: Int = 0,
         lease: BodyLease? = nil
     ) {
-        self.answer = answer
-        self.lease = lease
-        self.control = control
+        (self.answer, self.lease, self.control) = (answer, lease, control)
         expectedByteCount = answer.codings.isEmpty ? answer.expectedContentLength : nil
         state = Mutex(State(deliveredByteCount: UInt64(received), byteLimit: byteLimit))
         if !answer.codings.isEmpty {
@@ -158,7 +159,7 @@ package final class BodyReader: Sendable {
         return piece
     }
 
-    /// Starts a pass over the body, which continues where the previous one stopped.
+    /// Starts a pass over the body, which continues where the previous pass stopped.
     /// - Throws: An ``HTTPError`` with the code `.bodyAlreadyRead` if the previous pass read bytes and reached the end.
     func beginPass() throws(HTTPError) {
         guard state.withLock({ $0.isAtEnd && $0.deliveredByteCount > 0 }) else { return }
@@ -239,8 +240,7 @@ package final class BodyReader: Sendable {
                 bytes = try await body.next(for: call, control: control, deadline: state.withLock(\.deadline))
             case .made(let body):
                 bytes = try await body.next()
-                // Bytes from the network were counted when they were received.
-                if body.base != nil { return bytes }
+                if body.isCounted { return bytes }
             }
             if let bytes { control.bodyReceived(bytes.count) }
             return bytes
@@ -379,8 +379,7 @@ package final class BodyReader: Sendable {
             body = piece
             return
         }
-        // Reserves room for the whole body after its first bytes, but at most sixteen times their size, because the
-        // server's length may be wrong.
+        // At most sixteen times the received size is reserved, because the server's length may be wrong.
         if body.capacity < body.count + piece.count, let length = expectedByteCount {
             body.reserveCapacity(Int(min(length, UInt64(body.count) * 16)))
         }
@@ -419,7 +418,7 @@ package final class BodyReader: Sendable {
         }
     }
 
-    /// The bytes delivered so far; `nil` if a part of them was not buffered.
+    /// The delivered bytes; `nil` if a part of them was not buffered.
     var remembered: [UInt8]? { state.withLock { $0.deliveredByteCount == 0 ? [] : $0.memory?.bytes } }
 
     /// Discards the buffer, because the rest of the body is written to a file.
@@ -453,9 +452,11 @@ package final class BodyReader: Sendable {
     }
 
     private func bodyError(_ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil) -> HTTPError {
-        HTTPError(
+        var error = HTTPError(
             code, phase: .receivingBody, message: message, wasSent: true, method: call.method, url: call.url,
             status: answer.head.status, attempts: answer.attempts, underlying: underlying)
+        error.connection = FailedConnection(answer.deferredMetrics)
+        return error
     }
 
     /// Returns the error of a body that cannot be decoded. A stored body is removed: the next reader would fail too.

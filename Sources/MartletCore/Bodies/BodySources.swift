@@ -64,7 +64,7 @@ actor SequenceSource<Pieces: AsyncSequence & Sendable>: RequestBodySource where 
 
     func next() async throws -> [UInt8]? {
         if let failure { throw failure }
-        // Removed while in use, because actors are reentrant. In practice only one task reads.
+        // Removed while in use, because actors are reentrant.
         guard var current = iterator.take() else { return nil }
         do {
             guard let piece = try await current.next(isolation: self) else { return nil }
@@ -122,8 +122,7 @@ package final class SingleUseSource: Sendable {
         private let number: UInt64
 
         init(source: SingleUseSource, number: UInt64) {
-            self.source = source
-            self.number = number
+            (self.source, self.number) = (source, number)
         }
 
         func next() async throws -> [UInt8]? {

@@ -6,9 +6,7 @@ package struct FileDownload: Sendable {
     let call: Call?
 
     package init(path: FilePath, overwrites: Bool, call: Call?) {
-        self.path = path
-        self.overwrites = overwrites
-        self.call = call
+        (self.path, self.overwrites, self.call) = (path, overwrites, call)
     }
 
     /// Writes the whole body. If a step fails, the temporary file is removed, unless only the rename failed.
@@ -51,8 +49,7 @@ package struct FileDownload: Sendable {
         }
     }
 
-    /// Whether a file with the name exists. A file that appears later is detected when the temporary file is created or
-    /// renamed.
+    /// Whether a file with the name exists. A file that appears later is detected by ``open()`` and ``publish(_:)``.
     static func isTaken(_ path: FilePath) async -> Bool {
         let name = path.string
         return await BlockingThreadPool.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
@@ -79,9 +76,7 @@ package struct FileDownload: Sendable {
         } catch {
             guard let storageError = error.underlying as? StorageError,
                 ["rename", "link"].contains(storageError.operation)
-            else {
-                throw error
-            }
+            else { throw error }
             let kept = await BlockingThreadPool.shared.run { file.keep() }
             var failure = error
             failure.unpublishedFile = FilePath(kept)

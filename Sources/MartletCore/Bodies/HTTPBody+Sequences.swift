@@ -15,11 +15,10 @@ extension HTTPBody {
         _ bytes: sending some Sequence<UInt8>, length: UInt64? = nil, contentType: String? = "application/octet-stream"
     ) -> HTTPBody { HTTPBody(.once(length: length, SingleUseSource(ByteSource(bytes))), contentType: contentType) }
 
-    /// Creates a body of an asynchronous byte sequence that can be read only once; otherwise like the function for
-    /// synchronous sequences.
+    /// Creates a body of an asynchronous byte sequence; otherwise like the function for synchronous sequences.
     ///
-    /// Bytes are sent in pieces of 16 KiB, and the last ones when the sequence ends. To send bytes without delay, use a
-    /// sequence of pieces.
+    /// Bytes are sent in pieces of 16 KiB, and the rest at the end. To send bytes without delay, use a sequence of
+    /// pieces.
     public static func once<Bytes: AsyncSequence & Sendable>(
         _ bytes: Bytes, length: UInt64? = nil, contentType: String? = "application/octet-stream"
     ) -> HTTPBody where Bytes.Element == UInt8, Bytes.AsyncIterator: SendableMetatype {
@@ -30,6 +29,11 @@ extension HTTPBody {
     /// more than once: `.form(["tag": "swift", "tag": "linux"])`.
     public static func form(_ items: KeyValuePairs<String, String>) -> HTTPBody {
         form(items.map { QueryItem(name: $0.key, value: $0.value) })
+    }
+
+    /// Creates a form of names and values, in the given order; items that are `nil` are omitted.
+    @_disfavoredOverload public static func form(_ items: KeyValuePairs<String, String?>) -> HTTPBody {
+        form(items.compactMap { item in item.value.map { QueryItem(name: item.key, value: $0) } })
     }
 
     /// Creates a form of pairs of names and values, in the given order: `.form([("tag", "swift"), ("tag", "linux")])`.

@@ -2,8 +2,7 @@ public import FoundationEssentials
 
 /// The body of a request, which knows whether it can be sent again: ``replay``.
 ///
-/// A body is separate from the request's head, so that the head stays a value. Before a redirect, a retry or another
-/// repetition, the call checks ``replay``.
+/// Before a redirect, a retry or another repetition, the call checks ``replay``.
 public struct HTTPBody: Sendable {
     /// The condition under which a body can be sent again.
     public enum Replay: String, Hashable, Sendable {
@@ -32,8 +31,7 @@ public struct HTTPBody: Sendable {
     public var contentType: String?
 
     package init(_ storage: Storage, contentType: String?) {
-        self.storage = storage
-        self.contentType = contentType
+        (self.storage, self.contentType) = (storage, contentType)
     }
 
     /// A request without a body.
@@ -92,8 +90,7 @@ public struct HTTPBody: Sendable {
     }
 
     /// Creates a body of a sequence of pieces that can be read only once.
-    /// - Parameter length: The length in bytes, as with ``stream(length:contentType:_:)``; `nil` sends the body in
-    ///   chunks.
+    /// - Parameter length: The length, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.
     public static func once<Pieces: AsyncSequence & Sendable>(
         _ pieces: Pieces, length: UInt64? = nil, contentType: String? = "application/octet-stream"
     ) -> HTTPBody where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
@@ -119,8 +116,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Takes the body back from the exchange that opened it: if the body can be read only once, that exchange can read
-    /// no more of it.
+    /// Takes a body that can be read only once back from the exchange that opened it, which can read no more of it.
     /// - Returns: Whether the body can be sent again, like ``isWhole``.
     func rewind() -> Bool {
         switch storage {
@@ -130,8 +126,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// The length in bytes, if it is known without opening the body. `nil` for files, streams of unknown length, and
-    /// values that the call encodes.
+    /// The length in bytes; `nil` for files, streams of unknown length, and values that are not encoded yet.
     public var length: UInt64? {
         switch storage {
         case .none: 0
@@ -211,12 +206,7 @@ public struct HTTPBody: Sendable {
                     message: "the body can be read only once, and was already read")
             }
             return (source, length)
-        case .multipart(let content):
-            do { return try await content.open() } catch {
-                throw HTTPError(
-                    error is StorageError ? .fileFailed : .bodyNotReplayable, phase: .preparing, message: "\(error)",
-                    underlying: error)
-            }
+        case .multipart(let content): return try await content.open()
         case .file(let path):
             do throws(StorageError) {
                 let file = try await FileSource.open(path)

@@ -1,14 +1,12 @@
 extension MediaTypeTable {
     /// The maximum size of a file that is read, in bytes: Debian's table has 74 KB.
     private static let fileLimit: UInt64 = 4 << 20
-    /// The system's types, from the file of Debian's package `media-types`. The first use reads the file, and
-    /// concurrent uses wait for it.
+    /// The system's types, from the file of Debian's package `media-types`, read on first use.
     private static let systemTypes = (try? read("/etc/mime.types")) ?? [:]
 
     /// The system's table, `/etc/mime.types`; ``builtIn`` if the file does not exist.
     ///
-    /// The file is read once per process, on first use, which takes a few milliseconds. ``prepare()`` reads it on
-    /// another thread.
+    /// The file is read once per process, on first use, in a few milliseconds; by ``prepare()`` on another thread.
     public static let system = MediaTypeTable { systemTypes }
 
     /// Reads a `mime.types` file on another thread.

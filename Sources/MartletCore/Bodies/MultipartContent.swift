@@ -6,7 +6,7 @@ package struct MultipartContent: Sendable {
         case body(HTTPBody, part: String)
     }
 
-    /// The maximum size in bytes of a part that is copied into one segment with the bytes around it.
+    /// The maximum size in bytes of a part that is copied into a segment with the parts around it.
     private static let smallByteCount = 64 * 1024
     /// The parts, for descriptions of the form.
     package let parts: [MultipartForm.Part]
@@ -34,9 +34,7 @@ package struct MultipartContent: Sendable {
             pending += [0x0D, 0x0A]
         }
         segments.append(.bytes(pending + boundary.closing))
-        self.segments = segments
-        self.parts = parts
-        self.boundary = boundary
+        (self.segments, self.parts, self.boundary) = (segments, parts, boundary)
     }
 
     /// Whether any part is a value that is not encoded yet.
@@ -84,12 +82,12 @@ package struct MultipartContent: Sendable {
 
     /// Opens the form to be sent once. One job on a worker thread reads the lengths of all files and keeps none of them
     /// open: a form of many files uses one descriptor at a time.
-    /// - Throws: ``StorageError`` for a file that cannot be read; ``MultipartError/partNotReplayable(part:)``.
-    func open() async throws -> (source: any RequestBodySource, length: UInt64?) {
-        let measured = try await measure()
+    /// - Throws: The errors of ``HTTPBody/open()``. If a part was already read, ``HTTPError/underlying`` is a
+    ///   ``MultipartError/partNotReplayable(part:)``.
+    func open() async throws(HTTPError) -> (source: any RequestBodySource, length: UInt64?) {
+        var files = try await measure()[...]
         var stretches: [MultipartSource.Stretch] = []
         var total: UInt64? = 0
-        var files = measured[...]
         for segment in segments {
             let (stretch, length) = try await stretch(of: segment, &files)
             stretches.append(stretch)
@@ -98,36 +96,34 @@ package struct MultipartContent: Sendable {
         return (MultipartSource(stretches), total)
     }
 
-    private func stretch(of segment: Segment, _ files: inout ArraySlice<UInt64>) async throws -> (
+    private func stretch(of segment: Segment, _ files: inout ArraySlice<UInt64>) async throws(HTTPError) -> (
         MultipartSource.Stretch, UInt64?
     ) {
         switch segment {
         case .bytes(let bytes): return (.bytes(bytes), UInt64(bytes.count))
         case .body(let body, let part):
-            switch body.encoded(by: BodyEncoder()).storage {
-            case .none, .value, .failure: return (.bytes([]), 0)
-            case .bytes(let bytes): return (.bytes(bytes), UInt64(bytes.count))
-            case .file(let path):
+            if let path = body.file {
                 let length = files.popFirst() ?? 0
                 return (.file(path, length: length), length)
-            case .stream(let length, let open): return (.source(open(), length: length, part: part), length)
-            case .once(let length, let once):
-                guard let source = once.open() else { throw MultipartError.partNotReplayable(part: part) }
-                return (.source(source, length: length, part: part), length)
-            case .multipart(let content):
-                let (source, length) = try await content.open()
-                return (.source(source, length: length, part: part), length)
             }
+            if case .once(_, let once) = body.storage, !once.isWhole {
+                let error = MultipartError.partNotReplayable(part: part)
+                throw HTTPError(.bodyNotReplayable, phase: .preparing, message: "\(error)", underlying: error)
+            }
+            let (source, length) = try await body.open()
+            return (.source(source, length: length, part: part), length)
         }
     }
 
     /// Returns the lengths of all files, in order.
-    private func measure() async throws -> [UInt64] {
+    private func measure() async throws(HTTPError) -> [UInt64] {
         let paths = bodies.compactMap { $0.file?.string }
         guard !paths.isEmpty else { return [] }
-        return try await BlockingThreadPool.shared.run { () throws(StorageError) in
-            try paths.map { path throws(StorageError) in try FileReader(path: path).byteCount }
-        }
+        do throws(StorageError) {
+            return try await BlockingThreadPool.shared.run { () throws(StorageError) in
+                try paths.map { path throws(StorageError) in try FileReader(path: path).byteCount }
+            }
+        } catch { throw HTTPError(storing: error) }
     }
 
     private static func sum(_ total: UInt64?, _ length: UInt64?) -> UInt64? {

@@ -5,6 +5,7 @@
 ///     form.field("title", "Sea")
 ///     form.file("photo", at: "/data/sea.jpg")
 /// }
+/// let form: MultipartForm = [.field("title", "Sea"), .file("photo", at: "/data/sea.jpg")]
 /// ```
 ///
 /// Names and file names are sent in UTF-8, with `"`, CR and LF percent-encoded as browsers do (WHATWG HTML §4.10.21.8).
@@ -28,9 +29,7 @@ public struct MultipartForm: Sendable {
         }
     }
 
-    /// The table that gives the type of a file by its name; ``MediaTypeTable/system`` by default.
-    ///
-    /// A change applies to parts that are added afterwards.
+    /// The types of files by their names; ``MediaTypeTable/system`` by default. A change applies to parts added later.
     public var mediaTypes = MediaTypeTable.system
 
     fileprivate private(set) var parts: [Part] = []
@@ -39,6 +38,12 @@ public struct MultipartForm: Sendable {
     private let quoting: MultipartQuoting
 
     fileprivate init(quoting: MultipartQuoting) { self.quoting = quoting }
+
+    /// Creates a form that is built by a closure.
+    public init(_ build: (inout MultipartForm) -> Void) {
+        self.init(quoting: .percent)
+        build(&self)
+    }
 
     private func guess(_ filename: String) -> String {
         mediaTypes.contentType(ofFile: filename) ?? "application/octet-stream"
@@ -62,8 +67,7 @@ public struct MultipartForm: Sendable {
 
     /// Adds a file, which is read while it is sent.
     ///
-    /// The length is read at the beginning of the request. If the length has changed when the file is read, the call
-    /// fails.
+    /// The call fails if the file's length changes while the request is sent.
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - filename: The file name to send; the last component of the path by default.
@@ -109,7 +113,41 @@ public struct MultipartForm: Sendable {
     }
 }
 
+extension MultipartForm: ExpressibleByArrayLiteral {
+    /// Creates a form of the parts of other forms, in order.
+    public init(arrayLiteral forms: MultipartForm...) {
+        self.init(quoting: .percent)
+        for form in forms {
+            parts += form.parts
+            failure = failure ?? form.failure
+        }
+    }
+
+    /// Returns a form with a text field, like the method of this name.
+    public static func field(_ name: String, _ value: String) -> MultipartForm {
+        MultipartForm { $0.field(name, value) }
+    }
+
+    /// Returns a form with bytes in memory, like the method of this name.
+    public static func data(
+        _ name: String, _ bytes: some Sequence<UInt8>, filename: String? = nil, contentType: String? = nil
+    ) -> MultipartForm { MultipartForm { $0.data(name, bytes, filename: filename, contentType: contentType) } }
+
+    /// Returns a form with a file, like the method of this name.
+    public static func file(
+        _ name: String, at path: some FilePathConvertible, filename: String? = nil, contentType: String? = nil
+    ) -> MultipartForm { MultipartForm { $0.file(name, at: path, filename: filename, contentType: contentType) } }
+
+    /// Returns a form with any body as a part, like the method of this name.
+    public static func part(
+        _ name: String, _ body: HTTPBody, filename: String? = nil, headers: KeyValuePairs<String, String> = [:]
+    ) -> MultipartForm { MultipartForm { $0.part(name, body, filename: filename, headers: headers) } }
+}
+
 extension HTTPBody {
+    /// Creates a form in parts (`multipart/form-data`, RFC 7578) from its parts.
+    public static func multipart(_ form: MultipartForm) -> HTTPBody { multipart { $0 = form } }
+
     /// Creates a form in parts (`multipart/form-data`, RFC 7578), built by a closure.
     ///
     /// The form has a length if all its parts have one, and can be sent again if all its parts can. Files are opened

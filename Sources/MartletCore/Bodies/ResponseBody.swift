@@ -3,11 +3,10 @@ public import FoundationEssentials
 /// The body of a response as it arrives: an `AsyncSequence` of pieces.
 ///
 /// Nothing is read before it is requested: the TCP window makes the sender as slow as the consumer, and a body of any
-/// size needs less than 1 MiB. The body can be read once, by one task at a time: a pass continues where the previous
-/// one stopped. After the end of the body, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`,
-/// unless the body is empty. The body of a stream can be read only within the closure it was passed to, and throws
-/// after that. The body of a response from ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)``
-/// can be read at any time, and in any task.
+/// size needs less than 1 MiB of memory. The body can be read once, by one task at a time: a pass continues where the
+/// previous one stopped. After the end, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`, unless
+/// the body is empty. The body of a stream can be read only within the closure it was passed to; that of an
+/// ``OpenResponse`` at any time, and in any task.
 public struct ResponseBody: AsyncSequence, Sendable {
     /// A piece of the body; never empty.
     public typealias Element = [UInt8]
@@ -61,10 +60,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
         return whole
     }
 
-    /// Collects the rest of the body and decodes it as text, like ``HTTPExchange/text``, except that an unknown charset
-    /// is an error.
-    /// - Throws: The errors of ``collect(upTo:)``; an ``HTTPError`` with the code `.decodingFailed` for an unknown
-    ///   charset.
+    /// Collects the rest of the body and decodes it as text, like ``HTTPExchange/text``.
+    /// - Throws: The errors of ``collect(upTo:)``; an ``HTTPError`` (`.decodingFailed`) for an unknown charset.
     public func text(upTo limit: ByteCount = .mebibytes(16)) async throws -> String {
         let exchange = exchange(with: try await collect(upTo: limit), isCollected: true)
         return try exchange.checked { try TextDecoding(known: exchange.contentType?.charset).text(from: exchange.body) }
@@ -78,8 +75,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         try exchange(with: await collect(upTo: limit), isCollected: true).decode(type, using: decoder)
     }
 
-    /// Turns the rest of the body into a download: writes it to a file, which is renamed to its final name when it is
-    /// complete.
+    /// Writes the rest of the body to a file, which is renamed to its final name when it is complete.
     ///
     /// - Parameters:
     ///   - path: The file's name; its directory must exist.
@@ -96,9 +92,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
         try await download.write(reader, after: beginning)
     }
 
-    /// Returns the same body, which from now on buffers the pieces that are read, so that ``write(to:_:overwrites:)``
-    /// can still write the whole body.
-    ///
+    /// Returns the same body, which now buffers the pieces that are read: ``write(to:_:overwrites:)`` can then write
+    /// the whole body.
     /// - Parameter limit: The maximum number of bytes to buffer; above it, the whole body can no longer be written.
     public func buffering(upTo limit: ByteCount = .mebibytes(1)) -> ResponseBody {
         reader.remember(upTo: limit.bytes)
@@ -113,8 +108,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
         case whole
     }
 
-    /// Turns the body into a download while it is streamed: writes it to a file, which is renamed to its final name
-    /// when it is complete. No byte is lost or duplicated.
+    /// Writes the body to a file while it is streamed. The file is renamed to its final name when it is complete. No
+    /// byte is lost or duplicated.
     ///
     /// - Parameters:
     ///   - path: The file's name; its directory must exist.

@@ -17,7 +17,7 @@ final class GuardedState<State: Sendable>: Sendable {
 
     init(_ state: State) { content = Mutex(Content(state: state)) }
 
-    /// Accesses the state without resuming the waiting tasks.
+    /// Accesses the state, without resuming the waiting tasks.
     func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result { content.withLock { body(&$0.state) } }
 
     /// Changes the state and resumes the waiting tasks.
@@ -44,7 +44,7 @@ final class GuardedState<State: Sendable>: Sendable {
 
     private func next<Value: Sendable>(isCancellable: Bool, _ take: (inout State) -> Value?) async -> Value? {
         while true {
-            // Read under the lock, because the thread sanitizer does not see that a change precedes the resumption.
+            // Under the lock, because the thread sanitizer does not see that a change precedes the resumption.
             let (value, version, number) = content.withLock { content -> (Value?, UInt64, UInt64) in
                 content.lastWaiter += 1
                 return (take(&content.state), content.version, content.lastWaiter)

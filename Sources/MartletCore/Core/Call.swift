@@ -33,8 +33,7 @@ package final class Call: Sendable {
     /// The emitter of the events of the call; `nil` if nothing receives them.
     package let observer: CallEventEmitter?
     private let acceptsContentCoding: Bool
-    /// Whether content codings are decoded: if Martlet requested them, or if the caller requested them and wants them
-    /// decoded.
+    /// Whether content codings are decoded: Martlet requested them, or the caller did and wants them decoded.
     package let decodesContentCoding: Bool
     /// The header fields that the request is sent with.
     let sent: SentFields
@@ -71,14 +70,12 @@ package final class Call: Sendable {
             self.fields = try key.added(to: fields)
             self.givenRequest = nil
         } else {
-            self.fields = fields
-            self.givenRequest = givenRequest
+            (self.fields, self.givenRequest) = (fields, givenRequest)
         }
         self.method = method
         self.url = address
         self.body = body.encoded(by: settings.configuration.encoder)
-        self.options = options
-        self.settings = settings
+        (self.options, self.settings) = (options, settings)
         supplement = nil
         hops = []
         observer = nil
@@ -100,24 +97,13 @@ package final class Call: Sendable {
         _ call: Call, supplement: RequestAdditions?, hops: [HTTPHop], observer: CallEventEmitter?,
         body: HTTPBody? = nil, timeouts: Timeouts? = nil
     ) {
-        number = call.number
-        method = call.method
-        fields = call.fields
-        givenRequest = call.givenRequest
-        url = call.url
+        (number, method, fields, givenRequest) = (call.number, call.method, call.fields, call.givenRequest)
+        (url, options, start, settings) = (call.url, call.options, call.start, call.settings)
+        (proxy, isForwarded, urlCredentials) = (call.proxy, call.isForwarded, call.urlCredentials)
         self.body = body?.encoded(by: call.settings.configuration.encoder) ?? call.body
-        options = call.options
         self.timeouts = timeouts ?? call.timeouts
-        start = call.start
-        settings = call.settings
-        proxy = call.proxy
-        isForwarded = call.isForwarded
-        urlCredentials = call.urlCredentials
-        self.supplement = supplement
-        self.hops = hops
-        self.observer = observer
-        acceptsContentCoding = call.acceptsContentCoding
-        decodesContentCoding = call.decodesContentCoding
+        (self.supplement, self.hops, self.observer) = (supplement, hops, observer)
+        (acceptsContentCoding, decodesContentCoding) = (call.acceptsContentCoding, call.decodesContentCoding)
         let former = call.supplement
         if supplement?.cookies == former?.cookies, supplement?.authorization == former?.authorization {
             sent = call.sent
@@ -140,15 +126,13 @@ package final class Call: Sendable {
 
     // MARK: The request
 
-    /// The header fields that the request is sent with, except `Host`, the fields of the cache, and the fields of the
-    /// body.
+    /// The header fields that the request is sent with, except `Host` and the fields of the cache and the body.
     ///
     /// The encoder, the keys of the cache, `Vary` and HAR logs use these fields.
     package var sentFields: FieldBlock { sent.block }
 
-    /// The target of the request line: path and query, or `*` for the server as a whole (RFC 9112 §3.2.4). For a
-    /// forwarding proxy it is the whole URL; for `*` that URL has no path, so that the last proxy sends `*` to the
-    /// server (§3.2.4).
+    /// The target of the request line: path and query, or `*` for the server as a whole. For a forwarding proxy it is
+    /// the whole URL; without a path for `*`, so that the last proxy sends `*` to the server (RFC 9112 §3.2.4).
     var requestTarget: String {
         guard isForwarded else { return serverTarget }
         return isAsteriskForm ? "\(url.scheme)://\(url.hostFieldValue)" : url.absoluteForm
@@ -185,13 +169,12 @@ package final class Call: Sendable {
     /// Whether the request may be sent again if no byte of a response was received.
     var maySendAgain: Bool { isIdempotent && body.replay != .once }
 
-    /// Whether the request is sent again after its reused connection turned out to be closed (RFC 9110 §9.2.2, RFC 9112
-    /// §9.3.1).
+    /// Whether the request is sent again after its reused connection was closed (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     ///
     /// A server may close an idle connection at the moment when a request is sent on it. The server has usually
     /// processed nothing then, but the client cannot know. So a request is repeated only if it was not sent at all or
-    /// may be sent twice, and only if no byte of a response was received. curl and OkHttp repeat a POST as well; Go
-    /// does not, and neither does Martlet.
+    /// may be sent twice, and only if no byte of a response was received. Like Go, unlike curl and OkHttp, a POST is
+    /// not repeated.
     func maySendAgain(after error: ExchangeError, isReused: Bool, hasReceivedAnyByte: Bool) -> Bool {
         guard isReused, !hasReceivedAnyByte, error.isConnectionLoss else { return false }
         return !error.wasSent || (body.isWhole && isIdempotent)
@@ -227,7 +210,8 @@ package final class Call: Sendable {
         let url = try HTTPSession.url(of: request)
         var fields = request.headerFields
         var options = options
-        if url.origin != self.url.origin {
+        let leavesOrigin = url.origin != self.url.origin
+        if leavesOrigin {
             // The caller's credentials are for the former origin. Fields that the code has set for the new one are
             // kept.
             for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] { fields[name] = nil }
@@ -236,8 +220,13 @@ package final class Call: Sendable {
         let call = try Call(
             request.method, fields, url: url, body: body, options: options, settings: settings,
             givenRequest: request.path == "*" ? request : nil, following: self)
-        guard let denial = supplement?.networkDenial else { return call }
-        return call.supplemented { $0.networkDenial = denial }
+        var supplement = supplement
+        if leavesOrigin { supplement?.cookies = nil }
+        if leavesOrigin || fields.contains(.authorization) {
+            supplement?.authorization = nil
+            supplement?.identity = nil
+        }
+        return Call(call, supplement: supplement, hops: hops, observer: observer, timeouts: timeouts)
     }
 
     func redirected(_ redirect: RedirectRule.Redirect, by rule: RedirectRule) throws(HTTPError) -> Call {
@@ -268,7 +257,6 @@ package final class Call: Sendable {
         Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
-    /// Returns the call with the earlier requests of the call.
     func following(_ hops: [HTTPHop], observer: CallEventEmitter?) -> Call {
         Call(self, supplement: supplement, hops: hops, observer: observer)
     }
@@ -308,8 +296,7 @@ package struct NetworkDenial: Hashable, Sendable {
     let message: String
 
     package init(_ code: HTTPError.Code, _ message: String) {
-        self.code = code
-        self.message = message
+        (self.code, self.message) = (code, message)
     }
 }
 

@@ -1,6 +1,5 @@
-/// A runner of one call up to the head of the response: connection, request, head. It sends the request again on a new
-/// connection if a reused one turned out to be closed, without `Expect` after a 417, and with credentials for the proxy
-/// after a 407.
+/// A runner of one call up to the head of the response: connection, request, head. It sends the request again if a
+/// reused connection was closed, after a 417 without `Expect`, and after a 407 with credentials for the proxy.
 ///
 /// Only its methods suspend. The methods of ``CallAttemptState`` do the work between the suspensions, because each
 /// running call holds the variables of a suspended function.
@@ -9,22 +8,16 @@ package struct CallRunner: Sendable {
     let dialer: Dialer
     let call: Call
     let control: TransferControl
-    /// The gate that is checked before each write and each read. With `nil`, the control is the gate if something
-    /// outside of the call holds it.
+    /// The gate that is checked before each write and read; with `nil`, the control if it is exposed.
     var gate: (any TransferPauseGate)?
 
     package init(
         core: SessionCore, dialer: Dialer, call: Call, control: TransferControl, gate: (any TransferPauseGate)? = nil
     ) {
-        self.core = core
-        self.dialer = dialer
-        self.call = call
-        self.control = control
-        self.gate = gate
+        (self.core, self.dialer, self.call, self.control, self.gate) = (core, dialer, call, control, gate)
     }
 
     fileprivate var priority: RequestPriority {
-        // Only something outside of the call can have changed the priority.
         (control.isExposed ? control.priority : nil) ?? call.priority
     }
 
@@ -86,8 +79,7 @@ package struct CallRunner: Sendable {
         }
     }
 
-    /// Waits for a connection. While the call is paused, it is not queued and holds no connection; when it resumes, it
-    /// returns to its old position.
+    /// Waits for a connection. A paused call is not queued and holds none; after the pause it has its old position.
     @inline(never) private func connection(
         _ acquisition: ConnectionPool.Acquisition, _ attempts: inout CallAttemptState
     ) async throws -> Lease {
@@ -120,8 +112,7 @@ package struct CallRunner: Sendable {
         }
     }
 
-    /// Waits for an unused connection. A connection that another request returned during the wait is as old as the one
-    /// that was closed.
+    /// Waits for an unused connection. One that another request returns during the wait may be closed as well.
     @inline(never) private func freshConnection(_ attempts: inout CallAttemptState, instead given: Lease) async throws
         -> Lease
     {
@@ -166,8 +157,7 @@ struct CallAttemptState {
     var turnWait = Duration.zero
     /// The time when a connection was requested.
     private(set) var asked: MonotonicTime
-    /// The start of the call plus the wait for a connection. The time before the connection was requested is not part
-    /// of the wait.
+    /// The start of the call plus the wait for a connection, without the time before the connection was requested.
     private var waited: MonotonicTime
 
     @inline(never) init(_ runner: CallRunner) {
@@ -183,8 +173,7 @@ struct CallAttemptState {
     // MARK: The request
 
     /// Starts an attempt, and composes its request.
-    /// - Returns: Whether the body was available without waiting, as most are. Otherwise open it and pass it to
-    ///   ``compose(_:_:)``.
+    /// - Returns: Whether the body was available without waiting. Otherwise open it, and call ``compose(_:_:)``.
     @inline(never) mutating func prepare(_ runner: CallRunner) throws -> Bool {
         number += 1
         if number > 1, runner.control.isCancelled { throw CancellationError() }
@@ -382,14 +371,14 @@ struct CallAttemptState {
         let hasReceivedAnyByte = exchange.hasReceivedAnyByte
         exchange.finish()
         if case .cancelled = error.cause { throw CancellationError() }
-        // An unsent request still has its body. A sent body must be readable again, or unread.
+        // A request that was not sent still has its body. A body that was sent must be readable again.
         guard number - wantedRepeats == 1,
             call.maySendAgain(after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte),
             request != nil || call.body.rewind()
         else {
             var failure = HTTPError(error, call: call, attempts: number)
             failure.connection = FailedConnection(
-                DeferredMetrics.Measurement(exchange, of: call, waited: waited, attempts: number))
+                .measured(DeferredMetrics.Measurement(exchange, of: call, waited: waited, attempts: number)))
             throw failure
         }
         needsFreshConnection = true

@@ -8,9 +8,10 @@ extension Call {
             underlying: underlying, exchange: exchange)
     }
 
-    /// Returns the error of a call whose timeout expired. `moment` is a phrase that follows “the total timeout
-    /// expired”, such as “while the call was paused”; `began` is the start of the wait, by default the start of the
-    /// call.
+    /// Returns the error of a call whose timeout expired.
+    /// - Parameters:
+    ///   - moment: A phrase that follows “the total timeout expired”, such as “while the call was paused”.
+    ///   - began: The start of the wait; `nil` for the start of the call.
     package func timedOut(
         _ phase: HTTPError.Phase, _ moment: String, sentCount: Int = 0, timeout: HTTPError.Timeout = .total,
         since began: MonotonicTime? = nil
@@ -26,8 +27,7 @@ extension Call {
     /// The number of requests of the call so far: this one and the earlier ones.
     package var requestCount: Int { hops.count + 1 }
 
-    /// Returns the error of a call whose exchange failed and is not retried; `CancellationError` for a cancelled
-    /// exchange.
+    /// Returns the error of a call whose exchange failed or was cancelled and is not retried.
     /// - Parameter status: The status of the response whose body failed.
     func failure(_ error: ExchangeError, attempts: Int, status: Int? = nil) -> any Error {
         if case .cancelled = error.cause { return CancellationError() }
@@ -47,10 +47,11 @@ extension HTTPError {
         proxy = error.proxy?.description
         connection = error.reached.map {
             FailedConnection(
-                DeferredMetrics.Measurement(
-                    start: call.start, waited: call.start, ended: MonotonicTime.now(), attempts: attempts,
-                    hops: call.hops, proxy: call.proxy?.description, timeline: ExchangeTimeline(),
-                    connection: $0.information, dial: $0.timings), tunnelHeads: error.tunnelHeads)
+                .measured(
+                    DeferredMetrics.Measurement(
+                        start: call.start, waited: call.start, ended: MonotonicTime.now(), attempts: attempts,
+                        hops: call.hops, proxy: call.proxy?.description, timeline: ExchangeTimeline(),
+                        connection: $0.information, dial: $0.timings)), tunnelHeads: error.tunnelHeads)
         }
         switch error.cause {
         case .transport(let cause): describe(cause, call)
@@ -100,14 +101,14 @@ extension HTTPError {
                 + "; check the name, and this machine's DNS"
             underlying = error
         case .connect(let failures):
-            code = failures.contains { HTTPError.isLocalShortage($0.error.code) } ? .systemFailed : .connectFailed
+            code = failures.contains(where: \.error.isLocalShortage) ? .systemFailed : .connectFailed
             let target = proxy.map { "the proxy \($0)" } ?? "\(call.url.host) port \(call.url.port)"
             message =
                 "could not connect to \(target): \(HTTPError.text(failures, of: proxy ?? call.url.origin.description))"
             underlying = failures.first
             connectErrors = failures
         case .system(let error):
-            code = HTTPError.isLocalShortage(error.code) ? .systemFailed : .connectionLost
+            code = error.isLocalShortage ? .systemFailed : .connectionLost
             message = "the connection broke while \(phase.words): \(error)"
             underlying = error
         case .tls(let error):
@@ -142,7 +143,7 @@ extension HTTPError {
             return "\(address): \(reason)"
         }
         let advice: String? =
-            if failures.contains(where: { isLocalShortage($0.error.code) }) {
+            if failures.contains(where: \.error.isLocalShortage) {
                 "raise the limit on open files (ulimit -n), or lower the session's connection limits"
             } else if failures.allSatisfy({ $0.error.isConnectionRefused }) {
                 "check that it is running and listens on this port"
@@ -150,14 +151,8 @@ extension HTTPError {
         return (reasons + [advice].compactMap(\.self)).joined(separator: "; ")
     }
 
-    /// Whether too many files are open, or no memory is left for another socket: the peer did not cause the error.
-    private static func isLocalShortage(_ code: Int32) -> Bool {
-        // EMFILE, ENFILE, ENOMEM, ENOBUFS
-        code == 24 || code == 23 || code == 12 || code == 105
-    }
-
     /// Returns a duration as text: `1.5 s`, `250 ms`.
-    static func text(_ duration: Duration) -> String {
+    package static func text(_ duration: Duration) -> String {
         let milliseconds = duration.wholeMilliseconds
         if milliseconds < 1000 { return "\(milliseconds) ms" }
         let tenths = milliseconds / 100

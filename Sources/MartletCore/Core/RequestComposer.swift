@@ -1,5 +1,4 @@
-/// A composer that turns a call into the request of an exchange: the final header fields, the framing, and the bytes of
-/// the head.
+/// A composer that turns a call into the request of an exchange: the bytes of the head, the framing and the body.
 ///
 /// Before a byte is written, it rejects values that could split the request or frame its body in two ways. `HTTPFields`
 /// replaces CR, LF and NUL by spaces when a value is set; ``HTTPHeaders`` rejects them earlier.
@@ -115,8 +114,7 @@ struct RequestComposer {
         return expectsContinue
     }
 
-    /// Returns the boundary of a multipart body if the caller's content type has none: without it the body cannot be
-    /// parsed (RFC 2046 §5.1.1).
+    /// Returns the boundary of a multipart body (RFC 2046 §5.1.1) if the caller's content type has none.
     private func missingBoundary(of type: String, in value: String) -> String? {
         guard type.hasPrefix("multipart/"), let given = MediaType(value), given.type == "multipart",
             given["boundary"] == nil
@@ -213,8 +211,7 @@ extension RequestEncoder {
 extension HTTPField {
     /// The bytes of a value that is not UTF-8; `nil` for a value in UTF-8.
     ///
-    /// `value` replaces invalid bytes by U+FFFD, so that different values could become equal. The bytes are read only
-    /// if there is a U+FFFD.
+    /// `value` replaces invalid bytes by U+FFFD, so different values could become equal.
     fileprivate var nonUTF8Bytes: [UInt8]? {
         let value = value
         guard value.utf8.contains(0xEF), value.unicodeScalars.contains("\u{FFFD}") else { return nil }

@@ -30,7 +30,7 @@ package final class RequestPacer: Sendable {
         self.loop = loop
     }
 
-    /// Whether any request may have to wait. Each request reads it, without the lock.
+    /// Whether a request to any origin may have to wait. Each request reads it, without the lock.
     var isActive: Bool { isActiveFlag.load(ordering: .relaxed) }
 
     /// The number of requests that wait for their turn, to all origins.
@@ -38,8 +38,11 @@ package final class RequestPacer: Sendable {
 
     /// Changes the interval of one origin; `nil` for that of the session.
     func setInterval(_ interval: Duration?, for origin: HTTPURL.Origin) {
-        state.withLock { $0.intervals[origin] = interval }
-        if interval ?? .zero > .zero { isActiveFlag.store(true, ordering: .relaxed) }
+        state.withLock { state in
+            state.intervals[origin] = interval
+            let hasInterval = state.interval > .zero || state.intervals.values.contains { $0 > .zero }
+            isActiveFlag.store(hasInterval, ordering: .relaxed)
+        }
     }
 
     /// Waits until a request may be sent.

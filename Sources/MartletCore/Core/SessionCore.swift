@@ -3,9 +3,8 @@ import Synchronization
 
 /// The parts that a session and its views share: event loop, connection pool, running calls, and their shutdown.
 ///
-/// An actor, because the shutdown has an order: new calls are rejected, running calls end or are cancelled, the
-/// connections are closed, and the delegate is notified. Calls do not enter the actor: the parts that they use have
-/// their own locks.
+/// An actor, because the shutdown has an order: new calls are rejected, running calls end or are cancelled, connections
+/// are closed, and the delegate is notified. Calls do not enter the actor; they use parts with locks of their own.
 package actor SessionCore {
     package nonisolated let pool: ConnectionPool
     package nonisolated let loop: EventLoop
@@ -13,8 +12,10 @@ package actor SessionCore {
     package nonisolated let bandwidth: BandwidthLimiter
     /// The minimum times between requests to one origin.
     package nonisolated let pacer: RequestPacer
-    /// The budget of retries that calls may still make.
+    /// The number of retries that calls may still make.
     nonisolated let retryBudget = RetryBudget()
+    /// The known challenges and credentials of servers.
+    nonisolated let authentication = AuthenticationCache()
     /// The rule that decides whether a request that runs alone polls its socket instead of suspending.
     nonisolated let briefWait = AdaptiveSpinWait()
     package nonisolated let calls = CallRegistry()
@@ -38,7 +39,6 @@ package actor SessionCore {
     private struct Features {
         var limits: PoolLimits
         var attachments: [any SessionAttachment] = []
-        var states: [ObjectIdentifier: any AnyObject & Sendable] = [:]
         /// The object that works on behalf of the session, such as an offline queue.
         weak var companion: (any AnyObject & Sendable)?
     }
@@ -46,8 +46,7 @@ package actor SessionCore {
     private let features: Mutex<Features>
 
     init(configuration: SessionConfiguration, loop: EventLoop, isPermanent: Bool) {
-        self.loop = loop
-        self.isPermanent = isPermanent
+        (self.loop, self.isPermanent) = (loop, isPermanent)
         bandwidth = BandwidthLimiter(limits: configuration.bandwidth, loop: loop)
         pacer = RequestPacer(configuration.requestInterval.bounded, loop: loop)
         features = Mutex(Features(limits: configuration.pool))
@@ -74,11 +73,10 @@ package actor SessionCore {
 
     // MARK: The end
 
-    /// Ends the session: rejects new calls, cancels running ones on request, and returns when all have ended and no
-    /// connection is open.
+    /// Rejects new calls, cancels running ones on request, waits until all have ended, and closes all connections.
     ///
-    /// If the program's code calls this within a running call, the wait excludes that call, and other calls whose code
-    /// waits here. The session is closed when these have ended, too.
+    /// If the program's code calls this within a running call, it does not wait for that call and for others whose code
+    /// waits here. The connections are closed when these have ended, too.
     /// - Parameters:
     ///   - limit: The time after which running calls are cancelled; `nil` for no limit.
     ///   - delegate: Notified when the session is closed, unless the session was invalidated before.
@@ -124,28 +122,22 @@ package actor SessionCore {
 
     // MARK: Features
 
-    /// Returns the state that a feature stores with the session and its views: one object of each type.
-    package nonisolated func state<State: AnyObject & Sendable>(_ make: () -> State) -> State {
-        features.withLock { features in
-            let key = ObjectIdentifier(State.self)
-            if let state = features.states[key] as? State { return state }
-            let state = make()
-            features.states[key] = state
-            return state
-        }
-    }
-
-    /// Returns the attachment of a type; `make` creates it if the session has none.
+    /// Returns the attachment of a type; `make` creates it if the session has none. `make` runs outside of the lock; of
+    /// two concurrent results, the first one is used.
     package nonisolated func attachment<Attachment: SessionAttachment>(_ make: () -> Attachment) -> Attachment {
-        features.withLock { features in
+        func find(in features: inout Features) -> Attachment? {
             for case let attachment as Attachment in features.attachments { return attachment }
-            let attachment = make()
-            features.attachments.append(attachment)
-            return attachment
+            return nil
+        }
+        if let known = features.withLock({ find(in: &$0) }) { return known }
+        let made = make()
+        return features.withLock { features in
+            if let known = find(in: &features) { return known }
+            features.attachments.append(made)
+            return made
         }
     }
 
-    /// The offline queue that sends with this session; `nil` without one, or after its release.
     nonisolated var companion: (any AnyObject & Sendable)? {
         get { features.withLock { $0.companion } }
         set { features.withLock { $0.companion = newValue } }
@@ -255,8 +247,7 @@ package final class CallRegistry: Sendable {
     }
 
     /// Waits until no call runs, after the session was invalidated.
-    /// - Parameter calls: The calls whose code waits here. Neither this wait nor concurrent ones with this parameter
-    ///   include them.
+    /// - Parameter calls: The calls whose code waits here. This and other waits with this parameter exclude them.
     func waitUntilEmpty(except calls: [TransferControl] = []) async {
         guard !calls.isEmpty else { return await state.wait { $0.runningCount == 0 } }
         state.change { $0.excused += calls }
@@ -268,11 +259,10 @@ package final class CallRegistry: Sendable {
         }
     }
 
-    /// Ends the waits in ``runningCount(otherThan:)``, because no call can start any more.
+    /// Ends the waits in ``runningCount(otherThan:)``.
     func end() { state.change { $0.admission = .over } }
 
-    /// Waits until the number of running calls differs from a given one, and returns it; `nil` if no call can start, or
-    /// if the task is cancelled.
+    /// Waits until the number of running calls is not `seen`, and returns it; `nil` after ``end()`` or when cancelled.
     func runningCount(otherThan seen: Int?) async -> Int? {
         let count = await state.next { state -> Int?? in
             if state.runningCount != seen { return state.runningCount }
@@ -298,8 +288,7 @@ package final class CallRegistry: Sendable {
     func remove(task id: UInt64) { _ = state.withLock { $0.tasks.removeValue(forKey: id) } }
 }
 
-/// A weak reference to a session and its views. It can invalidate them as long as something else retains the session,
-/// such as a running call.
+/// A weak reference to a session and its views, which can invalidate them.
 package struct WeakSession: Sendable {
     private weak var core: SessionCore?
 

@@ -43,7 +43,9 @@ package final class SessionSettings: Sendable {
         #if Metrics || Tracing
             isObserved = true
         #else
-            isObserved = configuration.delegate != nil || !configuration.middleware.isEmpty
+            isObserved =
+                configuration.delegate != nil
+                || !(configuration.middleware.isEmpty && configuration.networkMiddleware.isEmpty)
         #endif
         timeouts = configuration.timeouts.merged(over: .standard)
         features = configuration.settings.stages
@@ -129,10 +131,8 @@ struct SentFields: Sendable {
     var lines: [UInt8]?
 }
 
-/// The default fields of a session's requests, encoded once: those of the configuration, `User-Agent`, `Accept` and
-/// `Accept-Encoding`.
-///
-/// They are the same for each request that sets none of these fields.
+/// The default fields of a session's requests, encoded once, for requests that set none of these fields: those of the
+/// configuration, `User-Agent`, `Accept` and `Accept-Encoding`.
 private final class DefaultFields: Sendable {
     private let names: Set<HTTPField.Name>
     /// The fields with `Accept-Encoding`.

@@ -24,17 +24,10 @@ package final class StreamedResponse: Sendable {
         expectedContentLength: UInt64?, hasTrailers: Bool, interim: [ResponseHead], attempts: Int,
         waited: MonotonicTime, provenance: (any ResponseProvenance)? = nil, isEmptied: Bool = false
     ) {
-        self.call = call
-        self.channel = channel
-        self.head = head
-        self.codings = codings
-        self.expectedContentLength = expectedContentLength
-        self.hasTrailers = hasTrailers
-        self.interim = interim
-        self.attempts = attempts
-        self.waited = waited
-        self.provenance = provenance
-        self.isEmptied = isEmptied
+        (self.call, self.channel, self.head) = (call, channel, head)
+        (self.codings, self.expectedContentLength, self.hasTrailers) = (codings, expectedContentLength, hasTrailers)
+        (self.interim, self.attempts, self.waited) = (interim, attempts, waited)
+        (self.provenance, self.isEmptied) = (provenance, isEmptied)
     }
 
     /// Returns the same response for another call. Arguments that are `nil` change nothing.
@@ -58,8 +51,7 @@ package final class StreamedResponse: Sendable {
             interim: interim, attempts: attempts, waited: waited, provenance: provenance, isEmptied: true)
     }
 
-    // These functions are not inlined: a middleware's response contains another one, and the recursion would be compiled
-    // into each caller several times.
+    // Recursive functions are not inlined, because the compiler would copy them into each caller several times.
 
     /// Ends the response: no more of its body is read.
     @inline(never) package func finish() { channel.finish() }
@@ -69,8 +61,7 @@ package final class StreamedResponse: Sendable {
         return provenance?.source ?? .network
     }
 
-    /// Whether an error means that a stored body could not be decoded. That body was removed; the network may have a
-    /// valid one.
+    /// Whether an error means that a stored body could not be decoded. That body was removed.
     func isStoredBadly(_ error: HTTPError) -> Bool {
         guard error.code == .contentDecodingFailed, source != .network else { return false }
         return (error.underlying as? ContentDecodingError)?.appliesToBody == true
@@ -106,6 +97,12 @@ package enum ResponseBodySource: Sendable {
     /// A stage that stores bodies, or shares a transfer between calls.
     case stored(any StoredBody)
     case made(MiddlewareBody)
+
+    /// Returns the same source for a call that takes over the response.
+    /// - Parameter userCode: The runner of the code that makes a middleware's body.
+    package func adopted(by userCode: UserCode) -> ResponseBodySource {
+        if case .made(let body) = self { .made(body.adopted(by: userCode)) } else { self }
+    }
 
     /// Ends the response: no more of its body is read.
     func finish() {
@@ -170,7 +167,7 @@ package protocol ResponseProvenance: AnyObject, Sendable {
     /// The network's response to this call's own request, if other calls share its body or if it validated a stored
     /// response; `nil` for a call that uses the transfer or validation of another call.
     var transfer: StreamedResponse? { get }
-    /// The member of `Cache-Status` (RFC 9211) for the response.
+    /// The member of `Cache-Status` (RFC 9211) for the response, as far as it is known.
     var cacheStatus: String { get }
     /// The cookies that the network set when it confirmed a stored response.
     var setCookies: [[UInt8]] { get }

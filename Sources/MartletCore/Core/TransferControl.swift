@@ -102,8 +102,7 @@ package final class TransferControl: TransferPauseGate {
         if isCancelled { TransferControl.interrupt(activity) } else if isPaused { TransferControl.leaveQueue(activity) }
     }
 
-    /// Leaves the queue for a connection, because a paused call could not use one. When the call resumes, it returns to
-    /// its position.
+    /// Leaves the queue for a connection, because a paused call could not use one.
     private static func leaveQueue(_ activity: Activity) { if case .waiting(let ticket) = activity { ticket.cancel() } }
 
     var priority: RequestPriority? { state.withLock { $0.priority } }
@@ -198,8 +197,7 @@ package final class TransferControl: TransferPauseGate {
         }
     }
 
-    /// Adds a wait that a cancellation of the call ends by calling `end`; if the call was already cancelled,
-    /// immediately.
+    /// Adds a wait. `end`, which ends it, is called when the call is cancelled, or now if it already was.
     func beginWait(_ end: @escaping @Sendable () -> Void) -> UInt64 {
         let (number, isCancelled) = state.withLock { state in
             state.lastUserWait += 1
@@ -275,8 +273,7 @@ package final class TransferControl: TransferPauseGate {
         }
     }
 
-    /// Removes the destination, because its file could not be created. No byte of the body is lost, so another
-    /// destination may be set.
+    /// Removes the destination, because its file could not be created. Another destination may be set.
     func rejectDestination(_ error: HTTPError) {
         state.withLock { state in
             guard let destination = state.target.destination else { return }
@@ -348,8 +345,7 @@ package final class CallTracer: Sendable {
     let connected: @Sendable ([ResponseHead]) -> Void
     /// Called with the heads of a response after which the same request is sent again: a 417, or a 407.
     let repeated: @Sendable ([ResponseHead]) -> Void
-    /// Called before another request follows, with the earlier request and its response without the body; the response
-    /// is `nil` if the request failed.
+    /// Called before another request follows, with this request and its response without the body; `nil` if it failed.
     let followed: @Sendable (HTTPHop, HTTPExchange?) -> Void
 
     package init(
@@ -357,9 +353,6 @@ package final class CallTracer: Sendable {
         repeated: @escaping @Sendable ([ResponseHead]) -> Void = { _ in },
         followed: @escaping @Sendable (HTTPHop, HTTPExchange?) -> Void
     ) {
-        self.sent = sent
-        self.connected = connected
-        self.repeated = repeated
-        self.followed = followed
+        (self.sent, self.connected, self.repeated, self.followed) = (sent, connected, repeated, followed)
     }
 }

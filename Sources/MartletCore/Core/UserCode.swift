@@ -6,8 +6,8 @@
 ///    waits up to one second for the error of a request that middleware is sending.
 /// 2. While it runs, the call's connection does not count against the pool's limits. So calls that the code makes can
 ///    always get a connection (``Exemption``).
-/// 3. ``enclosingCalls`` has the calls that the code runs for, so that an invalidation by the code does not wait for
-///    them.
+/// 3. ``enclosingCalls`` has the calls that the code runs for. If the code invalidates the session, it does not wait
+///    for them.
 package struct UserCode: Sendable {
     /// The calls that the running task works for, the outermost first.
     @TaskLocal static var enclosingCalls: [TransferControl] = []
@@ -20,9 +20,7 @@ package struct UserCode: Sendable {
     private let call: Call
 
     package init(_ call: Call, control: TransferControl, loop: EventLoop) {
-        self.call = call
-        self.control = control
-        self.loop = loop
+        (self.call, self.control, self.loop) = (call, control, loop)
     }
 
     /// Runs code whose result the call needs.
@@ -113,8 +111,7 @@ package struct UserCode: Sendable {
         _ body: @escaping @Sendable () async throws -> Value, _ outcome: OneShot<Result<Value, any Error>>
     ) -> Task<Result<Value, any Error>, Never> {
         let calls = UserCode.enclosingCalls + [control]
-        // Unstructured, because the call would have to wait for a structured task. The task inherits priority and
-        // task-local values.
+        // Unstructured, because the call would have to wait for a structured task.
         return Task {
             await UserCode.$enclosingCalls.withValue(calls) {
                 let result: Result<Value, any Error>
@@ -127,8 +124,7 @@ package struct UserCode: Sendable {
 
     /// Runs the closure that receives a response, in the task of the call.
     ///
-    /// - Throws: Any error of the closure; `CancellationError` if the session was invalidated and its calls were
-    ///   cancelled.
+    /// - Throws: Any error of the closure; `CancellationError` if an invalidation of the session cancelled the call.
     package static func handle<Value>(_ control: TransferControl, _ core: SessionCore, _ body: () async throws -> Value)
         async throws -> Value
     {

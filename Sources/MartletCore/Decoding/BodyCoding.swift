@@ -149,8 +149,8 @@ public struct BodyDecoder: Sendable {
     }
 }
 
-/// The settings of a session that exchanges retain. A program may store an exchange for a long time, so that it must
-/// not retain the session's other objects, such as a cache.
+/// The settings of a session that exchanges retain. A program may store an exchange for a long time, so it must not
+/// retain the session's other objects, such as a cache.
 final class ResponseCoding: Sendable {
     let decoder: BodyDecoder
     private let errors: ErrorMapper?
@@ -160,7 +160,7 @@ final class ResponseCoding: Sendable {
         errors = configuration.errors
     }
 
-    /// Returns the error that the mapper returns for an error, or that error if the mapper does not replace it.
+    /// Returns the error that the mapper returns for `error`; without a mapper, `error` itself.
     func mapped(_ error: any Error) -> any Error { errors?.error(for: error) ?? error }
 }
 
@@ -168,8 +168,7 @@ extension HTTPExchange {
     /// The decoder and error mapper of the session or host.
     var coding: ResponseCoding { storage.coding }
 
-    /// Decodes the body as JSON if the status is in the given range, 2xx by default, and the content type is
-    /// acceptable.
+    /// Decodes the body as JSON if the status is in `status`, 2xx by default, and the content type is acceptable.
     ///
     /// ```swift
     /// let user: User = try await session.get("https://api.example.com/users/1").decode()
@@ -190,8 +189,7 @@ extension HTTPExchange {
         _ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil, status: Range<Int> = 200..<300
     ) throws -> Value { try decode(type, using: decoder.map { .json($0) } ?? coding.decoder, status: status) }
 
-    /// Decodes the body as JSON with a decoder such as `.json(keys: .snakeCase)`. The checks and the errors are those
-    /// of the variant with a `JSONDecoder`.
+    /// Decodes the body as JSON with a decoder such as `.json(keys: .snakeCase)`; otherwise like the function above.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using decoder: BodyDecoder, status: Range<Int> = 200..<300
     ) throws -> Value {
@@ -217,7 +215,7 @@ extension HTTPExchange {
         *, unavailable, message: "name the type of the value: decode(User.self), or let user: User = try … .decode()"
     ) public func decode() throws -> ValueWithoutType { ValueWithoutType() }
 
-    /// Decodes the response if its status is one of the given ones and the decoder accepts its content type
+    /// Decodes the response if its status is in `status` and the decoder accepts its content type
     /// (``ResponseDecoder/acceptableContentTypes``).
     ///
     /// ```swift
@@ -226,8 +224,7 @@ extension HTTPExchange {
     /// ```
     ///
     /// A response without `Content-Type` is decoded (RFC 9110 §8.3).
-    /// - Throws: The errors of `decode(_:using:)`, with the decoder's error as the underlying one; `CancellationError`,
-    ///   unchanged.
+    /// - Throws: The errors of `decode(_:using:)`, with the decoder's error as the underlying one; `CancellationError`.
     public func decode<Decoder: ResponseDecoder>(using decoder: Decoder, status: Range<Int> = 200..<300) throws
         -> Decoder.Output
     {
@@ -249,8 +246,7 @@ extension HTTPExchange {
         }
     }
 
-    /// Runs code that evaluates the response. Its errors are thrown with the request added, and mapped by the error
-    /// mapper.
+    /// Runs code that evaluates the response. Its errors become mapped errors of the request.
     func checked<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch { throw failure(error) }
     }
@@ -290,8 +286,7 @@ extension HTTPExchange {
     }
 }
 
-/// A decoder of the values in the body of a response, such as its lines. It may outlive the call: it retains only the
-/// method, URL and status.
+/// A decoder of the values in a body, such as its lines. It may outlive the call, which it does not retain.
 package final class PartDecoder: Sendable {
     private let coding: ResponseCoding
     private let call: (method: HTTPRequest.Method, url: HTTPURL, status: Int)?

@@ -16,14 +16,11 @@ public protocol ResponseDecoder<Output>: Sendable {
     /// The accepted media ranges, such as `application/json`, `image/*` or `*/*`, as in an `Accept` field (RFC 9110
     /// §12.5.1). Empty (the default) means any type.
     ///
-    /// The content type is checked before the body is decoded. A response without `Content-Type`, or with an empty
-    /// body, is accepted.
+    /// A response without `Content-Type`, or with an empty body, is always decoded.
     var acceptableContentTypes: [String] { get }
 
     /// Decodes the value. The status and the content type have already been checked; the body may be empty.
-    ///
-    /// - Throws: Any error, which becomes ``HTTPError/underlying`` of the caller's error. An ``HTTPError`` and
-    ///   `CancellationError` are thrown unchanged.
+    /// - Throws: Any error, which becomes ``HTTPError/underlying``; ``HTTPError`` and `CancellationError` unchanged.
     func decode(_ exchange: HTTPExchange) throws -> Output
 }
 
@@ -67,16 +64,14 @@ extension ResponseDecoder where Self == ClosureResponseDecoder<Void> {
 }
 
 extension ResponseDecoder where Self == ClosureResponseDecoder<String> {
-    /// A decoder of text, like ``HTTPExchange/text``. The charset is that of the byte order mark, else of
-    /// `Content-Type`, else UTF-8.
+    /// A decoder of text, in the charset of the byte order mark, else of `Content-Type`, else in UTF-8.
     ///
-    /// The charsets are UTF-8, UTF-16, UTF-32, windows-1252 (also for ISO-8859-1 and US-ASCII, as on the web) and
-    /// ISO-8859-15, by any of their names (WHATWG Encoding). Any other charset is decoded as UTF-8, and invalid bytes
-    /// become U+FFFD.
+    /// Supported are UTF-8, UTF-16, UTF-32, windows-1252 (also for ISO-8859-1 and US-ASCII, as on the web) and
+    /// ISO-8859-15, by any name (WHATWG Encoding). Others are decoded as UTF-8, and invalid bytes become U+FFFD.
     public static var text: Self { Self(\.text) }
 
-    /// A decoder of text that throws ``ResponseDecodingError/unknownCharset(_:)`` for any other charset, and
-    /// ``ResponseDecodingError/malformedText(charset:offset:)`` for an invalid byte.
+    /// A decoder of text that throws ``ResponseDecodingError/unknownCharset(_:)`` for a charset that ``text`` does not
+    /// support, and ``ResponseDecodingError/malformedText(charset:offset:)`` for an invalid byte.
     public static var strictText: Self {
         Self { try TextDecoding(known: $0.contentType?.charset).strictText(from: $0.body) }
     }
@@ -107,7 +102,7 @@ extension ResponseDecoder {
         }
     }
 
-    /// Creates a decoder of XML and binary property lists. It accepts their media types, those of XML, and
+    /// Creates a decoder of XML and binary property lists, for their media types, those of XML, and
     /// `application/octet-stream`.
     ///
     /// The list is checked first, so that its nesting, cycles or size cannot exhaust the stack or the memory. A list

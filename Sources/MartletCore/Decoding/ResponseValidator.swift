@@ -4,16 +4,14 @@
 /// try await session.get(url).validated(.status(200..<300), .contentType("text/csv"))
 /// ```
 ///
-/// Validators compose: ``all(_:)`` and ``and(_:)`` check one after the other, and the first rejection is thrown.
-/// Martlet's own rejection is an ``HTTPError`` whose ``HTTPError/exchange`` is the response, head and body. A closure's
-/// error is thrown unchanged.
+/// Validators compose: ``all(_:)`` and ``and(_:)`` check one after the other, and the first rejection is thrown. It is
+/// an ``HTTPError`` whose ``HTTPError/exchange`` is the response, or a closure's own error.
 ///
 /// A validator may be set for a session (``SessionConfiguration/validator``) and for a call
 /// (``RequestOptions/validator``). For collected responses it checks the head and the body; conditions that need only
-/// the head are checked before the body is read. For streams and downloads it checks the head, before any of the body
-/// is delivered or a file is written. The size is then that in the head, and closures receive an empty body. After a
-/// rejection by the head, the error has at most 64 KiB of the body, received within two seconds. By then the connection
-/// was returned to the pool, or closed.
+/// the head are checked before the body is read. For streams and downloads it checks only the head, before any of the
+/// body is delivered. The size is then that in the head, and closures receive an empty body. After a rejection by the
+/// head, the error has at most 64 KiB of the body, received within two seconds.
 public struct ResponseValidator: Sendable {
     enum Rule: Sendable {
         case status([ClosedRange<Int>])
@@ -122,8 +120,7 @@ extension ResponseValidator {
     }
 
     /// Checks all conditions of a collected response.
-    /// - Throws: A ``ResponseValidationError``, which ``HTTPSession/run(_:_:kind:isRestartable:before:_:)``
-    ///   unwraps.
+    /// - Throws: A ``ResponseValidationError``.
     @inline(never) func checked(_ exchange: HTTPExchange, by userCode: UserCode) async throws -> HTTPExchange {
         do { try await check(ValidationSubject(exchange), by: userCode) } catch {
             throw ResponseValidationError(reason: error)
@@ -155,9 +152,8 @@ extension ResponseValidator {
         } catch { throw ResponseValidationError(reason: error) }
     }
 
-    /// Checks all conditions of a response whose body has not been read. The error of a rejection contains the
-    /// beginning of the body.
-    /// - Parameter makeReader: Creates the reader of that beginning.
+    /// Checks all conditions of a response whose body has not been read.
+    /// - Parameter makeReader: Creates the reader of the beginning of the body, for the error of a rejection.
     /// - Throws: An ``HTTPError``; any error of a closure; `CancellationError`.
     func admit(_ answer: StreamedResponse, _ control: TransferControl, _ makeReader: @autoclosure () -> BodyReader)
         async throws
@@ -266,11 +262,10 @@ struct ValidationSubject: Sendable {
     }
 }
 
-/// The rejection of a collected response by a validator, as passed from the validator to the end of the call.
-///
-/// It is not an ``HTTPError``, so that no stage treats the rejection as a failure that a retry could fix.
+/// The rejection of a collected response by a validator. It is not an ``HTTPError``, so that no stage treats it as a
+/// failure that a retry could fix; the end of the call unwraps it.
 struct ResponseValidationError: Error {
-    /// The error of the validator. The call throws it.
+    /// The error of the validator, which the call throws.
     let reason: any Error
 
     /// Returns the validator's error for a rejection, and any other error unchanged.

@@ -30,11 +30,9 @@ package final class CallEventEmitter: Sendable {
     init?(_ call: Call, core: SessionCore, control: TransferControl, isDownload: Bool) {
         let settings = call.settings
         guard core.observesCalls(settings) else { return nil }
-        number = call.number
-        start = call.start
-        hub = core.events
+        (number, start, hub) = (call.number, call.start, core.events)
         delegate = settings.configuration.delegate
-        middleware = settings.configuration.middleware
+        middleware = settings.configuration.middleware + settings.configuration.networkMiddleware
         instruments = settings.instruments(for: call, pool: core.pool)
         upload = delegate != nil && call.body.isPresent ? ProgressState() : nil
         self.isDownload = isDownload

@@ -53,8 +53,7 @@
         private let status = Atomic<Int>(0)
 
         init(_ meters: CallMeters, pool: ConnectionPool) {
-            self.meters = meters
-            self.pool = pool
+            (self.meters, self.pool) = (meters, pool)
         }
 
         func observe(_ event: SessionEvent, hop: HTTPHop?) {
@@ -97,8 +96,7 @@
         private let instrument: any Instrument
 
         /// Starts a span as a child of the task's span.
-        /// - Parameter tracer: The tracer; `nil` for the process's tracer and all instruments of the process, which
-        ///   then inject fields.
+        /// - Parameter tracer: The tracer; `nil` for the process's tracer, with the fields of all its instruments.
         init(_ tracer: (any Tracer)?, method: HTTPRequest.Method, url: HTTPURL) {
             instrument = tracer ?? InstrumentationSystem.instrument
             span = (tracer ?? InstrumentationSystem.tracer).startSpan(method.rawValue, ofKind: .client)

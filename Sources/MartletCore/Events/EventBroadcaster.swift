@@ -127,12 +127,10 @@ package final class EventSubscription<Event: Sendable>: Sendable {
     deinit { hub.remove(number) }
 }
 
-/// Events in order as an `AsyncSequence`. The sequence is one subscription. Releasing its last copy and its last
-/// iterator ends the subscription.
+/// Events in order as an `AsyncSequence`, which is one subscription. Releasing its last copy and iterator ends it.
 ///
 /// The subscription starts with the creation of the sequence. The sequence ends when no more events can follow; in a
-/// cancelled task as soon as no event is buffered. Tasks that iterate one sequence share its events: each event is
-/// delivered to one of them.
+/// cancelled task as soon as no event is buffered. Tasks that iterate one sequence share its events.
 public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
     /// The type of the events.
     public typealias Element = Event
@@ -175,15 +173,13 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
         @inlinable init() { (past, pastWeight, subscribers, lastNumber, isEnded) = ([], 0, [], 0, false) }
     }
 
-    /// A subscriber's reference to its mailbox. When the last reference is released, the broadcaster removes the
-    /// mailbox.
+    /// A subscriber's reference to its mailbox. The broadcaster removes the mailbox when the last one is released.
     @usableFromInline final class Subscription: Sendable {
         @usableFromInline let mailbox: Mailbox<Event>
         @usableFromInline let end: @Sendable () -> Void
 
         @inlinable init(_ mailbox: Mailbox<Event>, end: @escaping @Sendable () -> Void) {
-            self.mailbox = mailbox
-            self.end = end
+            (self.mailbox, self.end) = (mailbox, end)
         }
 
         @inlinable deinit { end() }
@@ -203,8 +199,7 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
     ///   - weightLimit: The maximum total weight of the past events; the latest event is always retained.
     ///   - weight: The weight of an event, such as the number of its bytes.
     @inlinable package init(weightLimit: Int = .max, weight: (@Sendable (Event) -> Int)? = nil) {
-        self.weightLimit = weightLimit
-        self.weight = weight
+        (self.weightLimit, self.weight) = (weightLimit, weight)
         state = Mutex(State())
     }
 

@@ -6,8 +6,7 @@
 /// throws it. The functions may make calls, also on the same session and to the same host.
 ///
 /// Each function runs in its own task. When the call is cancelled, the session is invalidated or the total timeout
-/// expires, the task is cancelled, and the call ends without waiting for it. Functions that report the end of such a
-/// call may run for one second.
+/// expires, the task is cancelled, and the call does not wait for it; notices of the end of the call get one second.
 ///
 /// A session and its views hold the delegate as long as they live; a view may have its own. A call that cannot start,
 /// because its URL is invalid or the session was invalidated, is not reported.
@@ -19,16 +18,14 @@ public protocol SessionDelegate: Sendable {
 
     /// Replies to a server's challenge that the call's own credentials do not satisfy.
     ///
-    /// By default, and for ``ChallengeDisposition/performDefaultHandling``, the ``AuthenticationSettings/handler`` is
-    /// called.
+    /// The default, ``ChallengeDisposition/performDefaultHandling``, calls the ``AuthenticationSettings/handler``.
     func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws -> ChallengeDisposition
 
     /// Returns the request that follows a redirect: the proposed one (the default), another one, or `nil` to return the
     /// redirect as the call's response.
     ///
     /// Called only for redirects that the ``RedirectPolicy`` follows. If the returned request has another origin than
-    /// the proposed one, it is sent without credentials and cookies. `HTTPRequest.httpURL` returns the URL of a
-    /// request.
+    /// the proposed one, it is sent without credentials and cookies. A request's URL is `HTTPRequest.httpURL`.
     /// - Parameters:
     ///   - response: The redirect; its body has not been read.
     ///   - request: The request that was redirected.
@@ -59,15 +56,13 @@ public protocol SessionDelegate: Sendable {
 
     // MARK: Notices
 
-    /// Receives the progress of the request's body. Intermediate states may be skipped; the last one is always
-    /// reported.
+    /// Receives the progress of the request's body. Intermediate states may be skipped; the last one never is.
     func bodySent(_ progress: TransferProgress, in context: CallContext) async
 
     /// Receives the number of new bytes of the response's body, after decoding of content codings.
     func bodyReceived(_ byteCount: Int, in context: CallContext) async
 
-    /// Whether ``bodyBytesReceived(_:in:)`` is called; `false` by default, which saves a copy of each body.
-    /// Checked once for each piece.
+    /// Whether ``bodyBytesReceived(_:in:)`` is called, checked for each piece; `false` by default, which saves a copy.
     var receivesBodyBytes: Bool { get }
 
     /// Receives the bytes that the last ``bodyReceived(_:in:)`` counted, if ``receivesBodyBytes`` is `true`.
@@ -80,8 +75,7 @@ public protocol SessionDelegate: Sendable {
     ///   - byteCount: The total length; `nil` if it is not known.
     func transferResumed(of url: HTTPURL, at offset: UInt64, expecting byteCount: UInt64?) async
 
-    /// Handles that all background transfers of a directory have ended: finished, failed or cancelled. Called each time
-    /// that this happens.
+    /// Handles that all background transfers of a directory have ended. May be called more than once.
     func backgroundFinished(in directory: FilePath) async
 
     /// Handles that a download is complete and has its final name.

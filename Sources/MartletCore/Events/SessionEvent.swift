@@ -23,8 +23,9 @@ public struct SessionEvent: Sendable {
         case challenged(status: Int)
         /// The request is retried after the delay, because of a status or a failure.
         case retrying(status: Int?, error: HTTPError.Code?, delay: Duration)
-        /// The final head of the response was received. The length of the body is `nil` if it is not known. The source
-        /// is the network, a middleware or a feature, such as `.cache` and `.validatedCache` (after a 304).
+        /// The final head of the response was received; another event follows if the request is sent again because the
+        /// body was cut or corrupt. The length of the body is `nil` if it is not known. The source is the network, a
+        /// middleware or a feature, such as `.cache` and `.validatedCache` (after a 304).
         case responseReceived(status: Int, byteCount: UInt64?, source: HTTPExchange.Source)
         /// The call ended with a response.
         case finished(HTTPMetrics)
@@ -46,9 +47,7 @@ public struct SessionEvent: Sendable {
     public let elapsed: Duration
 
     init(_ kind: Kind, call: UInt64? = nil, elapsed: Duration = .zero) {
-        self.kind = kind
-        self.call = call
-        self.elapsed = elapsed
+        (self.kind, self.call, self.elapsed) = (kind, call, elapsed)
     }
 }
 
@@ -79,6 +78,38 @@ extension SessionEvent: CustomStringConvertible {
     }
 }
 
+extension SessionEvent: Encodable {
+    /// Encodes the event for logs as an object: `event`, the name of its kind; `call` and `elapsed`, for an event of a
+    /// call; and the values of the kind by their names, or `connection`, `metrics` and `count`. Durations are in
+    /// seconds, and values that are not known are omitted.
+    public func encode(to encoder: any Encoder) throws {
+        let subject: JSONMembers = ["call": call, "elapsed": call.map { _ in elapsed }]
+        try (members + subject).json.removingNulls().encode(to: encoder)
+    }
+
+    private var members: JSONMembers {
+        switch kind {
+        case .started(let method, let url): ["event": "started", "method": method.rawValue, "url": url]
+        case .suspended: ["event": "suspended"]
+        case .resumed: ["event": "resumed"]
+        case .connectionOpened(let connection): ["event": "connectionOpened", "connection": connection.members]
+        case .connectionReused(let connection): ["event": "connectionReused", "connection": connection.members]
+        case .requestSent(let attempt): ["event": "requestSent", "attempt": attempt]
+        case .redirected(let status, let url): ["event": "redirected", "status": status, "to": url]
+        case .challenged(let status): ["event": "challenged", "status": status]
+        case .retrying(let status, let error, let delay):
+            ["event": "retrying", "status": status, "error": error?.rawValue, "delay": delay]
+        case .responseReceived(let status, let count, let source):
+            ["event": "responseReceived", "status": status, "byteCount": count, "source": source.rawValue]
+        case .finished(let metrics): ["event": "finished", "metrics": metrics.members]
+        case .failed(let error): ["event": "failed", "error": error?.rawValue]
+        case .cancelled: ["event": "cancelled"]
+        case .dropped(let count): ["event": "dropped", "count": count]
+        case .sessionInvalidated: ["event": "sessionInvalidated"]
+        }
+    }
+}
+
 extension HTTPURL {
     /// The URL without parts that may be secret: user, password, query and fragment.
     var bare: HTTPURL {
@@ -100,9 +131,8 @@ extension HTTPMetrics {
 /// The events of a session as an `AsyncSequence`: one subscription with its own buffer.
 ///
 /// A slow subscriber delays no call: when its buffer is full, the oldest event is dropped, and an event
-/// ``SessionEvent/Kind/dropped(_:)`` reports the number of dropped ones. The sequence ends after
-/// ``SessionEvent/Kind/sessionInvalidated``. It does not retain the session: the release of the session ends the
-/// sequence after the buffered events.
+/// ``SessionEvent/Kind/dropped(_:)`` reports the number of dropped ones. The sequence does not retain the session. It
+/// ends after ``SessionEvent/Kind/sessionInvalidated``, or when the session is released.
 public typealias SessionEvents = EventSequence<SessionEvent>
 
 extension EventSequence<SessionEvent> {
@@ -112,17 +142,16 @@ extension EventSequence<SessionEvent> {
 
 /// The number of running calls of a session as an `AsyncSequence` of its latest values, for an activity indicator.
 ///
-/// The first value is delivered immediately. A slow consumer misses intermediate values. The sequence ends when the
-/// session was invalidated and its last call has ended. It does not retain the session, whose release also ends it. Any
-/// number of tasks may iterate.
+/// The first value is delivered immediately; a slow consumer misses intermediate ones. Any number of tasks may iterate.
+/// The sequence ends after the last call of an invalidated session, or when the session, which it does not retain, is
+/// released.
 public typealias SessionActivity = LatestValues<Int>
 
 extension HTTPSession {
-    /// The events of this session and its views from now on, with a buffer of `defaultBufferCount`
-    /// events. Each access creates a new subscription.
+    /// The events of this session and its views from now on, with a buffer of `defaultBufferCount` events. Each access
+    /// creates a new subscription.
     ///
     /// Of calls that are already running, only pauses are reported, unless the session has a delegate or middleware.
-    /// Without these and without a subscriber, no events are created.
     public nonisolated var events: SessionEvents { events(buffering: SessionEvents.defaultBufferCount) }
 
     /// Returns the events, like ``events``, with the given buffer size.

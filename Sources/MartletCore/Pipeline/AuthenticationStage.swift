@@ -9,8 +9,7 @@ package final class AuthenticationStage: CallStage {
     }
 
     private let progress: CallProgress
-    /// The lock on the flow, which is stored here between two requests. A middleware that the call no longer waits for
-    /// may run the stage concurrently.
+    /// The lock on the flow. A middleware that the call no longer waits for may run the stage concurrently.
     private let state: Mutex<State>
 
     /// Creates the stage of a call whose credentials or delegate can reply to a challenge.
@@ -22,7 +21,7 @@ package final class AuthenticationStage: CallStage {
             State(
                 flow: AuthenticationFlow(
                     AuthenticationMachine(
-                        party: .origin, sources: sources, memory: progress.core.state { AuthenticationCache() },
+                        party: .origin, sources: sources, memory: progress.core.authentication,
                         firstOrigin: call.url.origin,
                         sendsCredentialsCrossOrigin: call.redirectPolicy.sendsCredentialsCrossOrigin), progress.userCode
                 )))
@@ -85,8 +84,7 @@ package final class AuthenticationStage: CallStage {
         } catch { throw failure(error, call, after: answer) }
     }
 
-    /// Returns the error of a call whose credentials could not be obtained. Errors of the program are returned
-    /// unchanged.
+    /// Returns the error of a call whose credentials could not be obtained; errors of the program unchanged.
     private func failure(_ error: any Error, _ call: Call, after answer: StreamedResponse? = nil) -> any Error {
         let sent = progress.sentCount
         func failed(_ code: HTTPError.Code, _ message: String, _ cause: any Error) -> HTTPError {
@@ -119,8 +117,7 @@ package struct AuthenticationFlow {
     private let userCode: UserCode?
 
     package init(_ machine: AuthenticationMachine, _ userCode: UserCode? = nil) {
-        self.machine = machine
-        self.userCode = userCode
+        (self.machine, self.userCode) = (machine, userCode)
     }
 
     /// Returns the value of the field to send; `nil` for none.
@@ -142,8 +139,7 @@ package struct AuthenticationFlow {
     /// Whether a handler or a token provider may reply to a challenge.
     var callsUserCode: Bool { machine.sources.handler != nil || machine.sources.tokens != nil }
 
-    /// Decides whether the request is sent again after a response, with the new value of ``value(for:)``; `false` if
-    /// the call returns the response.
+    /// Decides whether the request is sent again after a response, with the new value of ``value(for:)``.
     ///
     /// - Throws: ``AuthenticationError`` for a server that failed to authenticate itself; ``CredentialsError``; any
     ///   error of a handler or a token provider; `CancellationError`.
@@ -200,8 +196,7 @@ extension Call {
             hasOwnField: sentFields.contains("authorization"))
     }
 
-    /// Whether the body is worth a wait for the challenge: it can be read only once, is longer than 1 MiB (curl's
-    /// limit), or has no known length.
+    /// Whether the body should wait for the challenge: it can be read only once, or is longer than 1 MiB, as in curl.
     fileprivate var shouldExpectContinue: Bool {
         guard body.isPresent else { return false }
         return body.replay == .once || body.length.map { $0 > 1 << 20 } ?? true

@@ -1,7 +1,7 @@
 /// A stage of a call: it may change the request, pass it on, and inspect the response.
 ///
-/// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network.
-/// The list of a call contains only the stages that the call needs.
+/// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network
+/// middleware, network. The list of a call contains only the stages that the call needs.
 package protocol CallStage: Sendable {
     /// Returns the response to a request.
     /// - Parameter next: The following stages.
@@ -24,17 +24,43 @@ package struct CallNext: Sendable {
 /// The last stage, which sends a request.
 struct NetworkStage: Sendable {
     let progress: CallProgress
+    var gate: (any TransferPauseGate)?
 
     func answer(_ call: Call) async throws -> StreamedResponse {
         if let answer = progress.takeFirstResponse() { return answer }
         let request = try progress.begin(call)
         do {
             let answer = try await CallRunner(
-                core: progress.core, dialer: progress.dialer, call: request, control: progress.control
+                core: progress.core, dialer: progress.dialer, call: request, control: progress.control, gate: gate
             ).run()
             progress.answered()
             return answer
         } catch let error as HTTPError { throw progress.own(error) }
+    }
+}
+
+extension CallRunner {
+    /// Sends a request of the cache through the network middleware, otherwise like ``run()``.
+    package func runBelowCache() async throws -> StreamedResponse {
+        let hasMiddleware = !call.settings.configuration.networkMiddleware.isEmpty
+        return try await hasMiddleware ? runMiddleware() : run()
+    }
+
+    @inline(never) private func runMiddleware() async throws -> StreamedResponse {
+        // The request may be that of a transfer that calls share, so it has a state of its own.
+        let progress = CallProgress(call, core: core, dialer: dialer, control: control, after: nil)
+        let middleware = call.settings.configuration.networkMiddleware
+        let stages: [any CallStage] = middleware.map { MiddlewareStage(middleware: $0, progress: progress) }
+        let next = CallNext(stages: stages[...], network: NetworkStage(progress: progress, gate: gate))
+        let answer = try await next(call)
+        guard case .made = answer.channel else { return answer }
+        // The middleware's body is stored as it is: decoded, and perhaps of another length.
+        var head = ResponseHead(status: answer.head.status, reason: answer.head.reason)
+        for (name, value) in answer.head.fields
+        where !["content-encoding", "content-length"].contains(name.lowercased()) {
+            head.fields.append(name: name, value: value)
+        }
+        return answer.passed(to: answer.call, head: head)
     }
 }
 
@@ -117,11 +143,9 @@ extension HTTPSession {
                 }
             } catch {
                 let failure = pipeline.redirected(error)
-                guard isRestartable, let known = failure as? HTTPError,
-                    let another = try await pipeline.answer(after: known, in: answer)
-                else { throw failure }
+                guard isRestartable, let known = failure as? HTTPError else { throw failure }
+                answer = try await pipeline.answer(after: known, in: answer)
                 control.restartBody()
-                answer = another
             }
         }
     }
@@ -138,7 +162,7 @@ extension HTTPSession {
     /// Logs the error of a failed call, and returns the error that the session's mapper makes of it.
     @inline(never) private nonisolated func reason(of failure: any Error, _ call: Call) -> any Error {
         var error = ResponseValidationError.reason(of: failure)
-        if let failure = error as? HTTPError { error = failure.about(call.method, call.url, call: call.number) }
+        if let failure = error as? HTTPError { error = failure.about(call.method, call.url, call: call) }
         call.log(error)
         return settings.mapped(error)
     }
@@ -169,6 +193,9 @@ struct CallPipeline: Sendable {
     init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: StreamedResponse?) {
         let progress = CallProgress(call, core: core, dialer: dialer, control: control, after: answer)
         self.progress = progress
+        if let budget = call.retryPolicy.budget, call.retryPolicy.maximumAttempts > 1 {
+            core.retryBudget.deposit(budget)
+        }
         let stages = call.stageSources.compactMap { $0.stage(call, progress) }
         first = CallNext(
             stages: [RedirectStage(progress: progress)] + stages, network: NetworkStage(progress: progress))
@@ -195,12 +222,11 @@ struct CallPipeline: Sendable {
         return progress.redirected(failure)
     }
 
-    /// Sends the request again after a response whose body was truncated or corrupt.
-    /// - Returns: The new response; `nil` if the request is not sent again.
-    func answer(after error: HTTPError, in broken: StreamedResponse) async throws -> StreamedResponse? {
+    /// Sends the request again after a response whose body was truncated or corrupt, and returns the new response.
+    /// - Throws: The error if the request is not sent again; the errors of ``answer()``.
+    func answer(after error: HTTPError, in broken: StreamedResponse) async throws -> StreamedResponse {
         let isStoredBadly = error.code == .cachedBodyCorrupted || broken.isStoredBadly(error)
-        if isStoredBadly, progress.ignoreStored() { return try await answer() }
-        guard try await progress.retries(after: error, of: broken.call) else { return nil }
+        if !isStoredBadly || !progress.ignoreStored() { try await progress.retry(after: error, of: broken.call) }
         return try await answer()
     }
 }
@@ -249,14 +275,17 @@ struct StageSource: Sendable {
     static func pipeline(_ configuration: SessionConfiguration, _ features: [StageSource]) -> [StageSource] {
         let features = features.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }
             .map(\.element)
-        let middleware = configuration.middleware.map { middleware in
-            StageSource(position: .request, isActive: { _ in true }) { _, progress in
-                MiddlewareStage(middleware: middleware, progress: progress)
+        func stages(_ middleware: [any HTTPMiddleware]) -> [StageSource] {
+            middleware.map { middleware in
+                StageSource(position: .request, isActive: { _ in true }) { _, progress in
+                    MiddlewareStage(middleware: middleware, progress: progress)
+                }
             }
         }
+        let first = [retry] + stages(configuration.middleware) + features.filter { $0.position == .request }
         let hasAuthentication = features.contains { $0.isOwn && $0.position == .authentication }
-        return [retry] + middleware + features.filter { $0.position == .request } + [instruments]
-            + (hasAuthentication ? [] : [authentication]) + features.filter { $0.position != .request }
+        let last = features.filter { $0.position != .request } + stages(configuration.networkMiddleware)
+        return first + [instruments] + (hasAuthentication ? [] : [authentication]) + last
     }
 
     private var place: Int { 2 * position.rawValue + (isOwn ? 1 : 0) }

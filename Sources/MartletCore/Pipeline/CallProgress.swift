@@ -1,9 +1,6 @@
 import Synchronization
 
-/// The state that the stages of a call share.
-///
-/// The stages run one after the other. Nevertheless the state has a lock, because a middleware may still run after its
-/// call has ended.
+/// The state that the stages of a call share. It has a lock, because a middleware may still run after the call's end.
 package final class CallProgress: Sendable {
     private struct State {
         /// The current request after redirects, before other stages change it.
@@ -33,17 +30,16 @@ package final class CallProgress: Sendable {
     private let state: Mutex<State>
 
     init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: StreamedResponse?) {
-        self.core = core
-        self.dialer = dialer
-        self.control = control
+        (self.core, self.dialer, self.control) = (core, dialer, control)
         observer = call.observer
         userCode = UserCode(call, control: control, loop: core.loop)
         start = call.start
         number = call.number
-        state = Mutex(State(call: call, firstResponse: answer, sentCount: answer == nil ? 0 : 1))
-        if let budget = call.retryPolicy.budget, call.retryPolicy.maximumAttempts > 1 {
-            core.retryBudget.deposit(budget)
-        }
+        // A request of the cache continues the counts of its call.
+        state = Mutex(
+            State(
+                call: call, firstResponse: answer, sentCount: call.hops.count + (answer == nil ? 0 : 1),
+                redirectCount: call.hops.count { $0.reason == .redirect }, hops: call.hops))
     }
 
     /// The current request after redirects, with the latest body.
@@ -118,8 +114,7 @@ package final class CallProgress: Sendable {
         return hops.isEmpty ? error : error.following(hops, to: call.url)
     }
 
-    /// Marks an error as the failure of a request of this call, to distinguish it from errors of calls that the
-    /// program's code makes.
+    /// Marks an error as that of a request of this call, to distinguish it from errors of calls in the program's code.
     package func own(_ error: HTTPError) -> HTTPError {
         var error = error
         error.failedCall = number
@@ -161,8 +156,7 @@ package final class CallProgress: Sendable {
 
     // MARK: Before another request
 
-    /// Whether the request can be sent again: with its body, or with one that the delegate provides. ``renewed(_:)``
-    /// then uses that body.
+    /// Whether the request can be sent again: with its body, or with one of the delegate, which ``renewed(_:)`` adds.
     func isRepeatable(_ request: Call, holding exchange: Exchange? = nil) async throws -> Bool {
         if request.body.rewind() { return true }
         guard let observer, observer.delegate != nil else { return false }
@@ -224,7 +218,6 @@ package final class CallProgress: Sendable {
     /// The number of attempts, and of those that ended with a 408.
     var tries: (count: Int, timeoutStatuses: Int) { state.withLock { ($0.tryCount, $0.timeoutStatusCount) } }
 
-    /// The maximum wait for the rest of a response, so that its connection can be reused. On most paths a new
-    /// connection takes longer.
+    /// The maximum wait for the rest of a response, so that its connection can be reused. A new one often takes longer.
     private static let gracePeriod = Duration.milliseconds(50)
 }

@@ -38,9 +38,7 @@ private final class MiddlewareRun: Sendable {
     private let state = Mutex(State())
 
     init(_ call: Call, _ next: CallNext, _ progress: CallProgress) {
-        self.call = call
-        self.next = next
-        self.progress = progress
+        (self.call, self.next, self.progress) = (call, next, progress)
     }
 
     var isSending: Bool { state.withLock { $0.isSending } }
@@ -147,8 +145,7 @@ final class OpenMiddlewareResponse: Sendable {
     private let reader = Mutex<BodyReader?>(nil)
 
     init(_ answer: StreamedResponse, _ control: TransferControl) {
-        self.answer = answer
-        self.control = control
+        (self.answer, self.control) = (answer, control)
         exemption = answer.channel.heldExchange?.exemption()
     }
 
@@ -175,11 +172,16 @@ package final class MiddlewareBody: Sendable {
     private let userCode: UserCode
     /// The network's response that the body wraps; `nil` if it wraps no response.
     let base: StreamedResponse?
+    /// Whether the control of the call that reads the body has counted the bytes from the network.
+    let isCounted: Bool
 
-    init(_ source: any RequestBodySource, base: StreamedResponse?, _ userCode: UserCode) {
-        self.source = source
-        self.base = base
-        self.userCode = userCode
+    init(_ source: any RequestBodySource, base: StreamedResponse?, _ userCode: UserCode, isAdopted: Bool = false) {
+        (self.source, self.base, self.userCode) = (source, base, userCode)
+        isCounted = base != nil && !isAdopted
+    }
+
+    func adopted(by userCode: UserCode) -> MiddlewareBody {
+        MiddlewareBody(source, base: base, userCode, isAdopted: true)
     }
 
     func next() async throws -> [UInt8]? {

@@ -22,7 +22,7 @@ struct RetryStage: CallStage {
                     throw error
                 }
             } catch let error as HTTPError where progress.isOwn(error) {
-                guard try await progress.retries(after: error, of: call) else { throw error }
+                try await progress.retry(after: error, of: call)
             }
             call = progress.renewed(call)
         }
@@ -30,15 +30,22 @@ struct RetryStage: CallStage {
 }
 
 extension CallProgress {
-    /// Decides whether a request is sent again after a failure, also of the response's body, and waits for the delay.
-    func retries(after error: HTTPError, of request: Call) async throws -> Bool {
-        guard request.retryPolicy.maximumAttempts > 1, let delay = try await delay(after: .failure(error), of: request),
-            delay < request.totalDeadline.since(MonotonicTime.now())
-        else { return false }
-        note(.retry, request, error: error, delay: delay)
-        beginTry(afterTimeoutStatus: false)
-        try await wait(delay, request)
-        return true
+    /// Waits for the delay before a request is sent again after a failure, also of the response's body.
+    /// - Throws: The failure if the request is not sent again. Its message ends with the limit that prevents a retry.
+    func retry(after error: HTTPError, of request: Call) async throws {
+        guard request.retryPolicy.maximumAttempts > 1 else { throw error }
+        let decision = try await decision(after: .failure(error), of: request)
+        if let delay = decision.delay, delay < request.totalDeadline.since(MonotonicTime.now()) {
+            note(.retry, request, error: error, delay: delay)
+            beginTry(afterTimeoutStatus: false)
+            return try await wait(delay, request)
+        }
+        var error = error
+        let limit =
+            decision.limit
+            ?? decision.delay.map { "the total timeout expires before the next attempt, in \(HTTPError.text($0))" }
+        if let limit { error.message += "; not retried: \(limit)" }
+        throw error
     }
 
     /// Returns the delay before a request is retried because of the status of its response; `nil` if it is not retried.
@@ -49,8 +56,9 @@ extension CallProgress {
         let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap {
             RetryAfter($0, now: Int64(Date().timeIntervalSince1970))
         }
-        let delay = try await delay(
-            after: .status(head.status, retryAfter: retryAfter), of: call, holding: answer.channel.heldExchange)
+        let delay = try await decision(
+            after: .status(head.status, retryAfter: retryAfter), of: call, holding: answer.channel.heldExchange
+        ).delay
         guard let delay, delay >= call.totalDeadline.since(MonotonicTime.now()) else { return delay }
         // The policy requires another attempt, but the total timeout expires before. So the response is not returned.
         var error = call.timedOut(.processingResponse, "", sentCount: sentCount)
@@ -60,22 +68,31 @@ extension CallProgress {
         throw error
     }
 
-    private func delay(after outcome: RetryRule.Outcome, of request: Call, holding exchange: Exchange? = nil)
-        async throws -> Duration?
+    /// Returns the delay before a request is retried; without one, the limit that prevents a retry, if a limit does.
+    private func decision(after outcome: RetryRule.Outcome, of request: Call, holding exchange: Exchange? = nil)
+        async throws -> (delay: Duration?, limit: String?)
     {
-        let policy = request.retryPolicy
-        let tries = tries
+        let (policy, tries) = (request.retryPolicy, tries)
         let rule = RetryRule(
             policy: policy, isIdempotent: request.isIdempotent,
             isReplayable: request.body.isWhole || observer?.delegate != nil)
+        // Whether a retry would help does not depend on the number of attempts, which is checked afterwards.
         let delay = rule.delay(
-            after: outcome, attempt: tries.count, timeouts408: tries.timeoutStatuses,
+            after: outcome, attempt: min(tries.count, policy.maximumAttempts - 1), timeouts408: tries.timeoutStatuses,
             elapsed: MonotonicTime.now().since(start), random: Double.random(in: 0...1))
-        guard let delay, try await isRepeatable(request, holding: exchange) else { return nil }
-        guard policy.budget != nil else { return delay }
-        // An attempt after the total timeout is not made, so it does not use the budget.
-        let isInTime = delay < request.totalDeadline.since(MonotonicTime.now())
-        return core.retryBudget.withdraw(isUsed: isInTime) ? delay : nil
+        guard let delay else { return (nil, nil) }
+        guard tries.count < policy.maximumAttempts else {
+            return (nil, "the limit of \(tries.count) attempts is reached")
+        }
+        func isInBudget(using: Bool) -> Bool { policy.budget == nil || core.retryBudget.withdraw(isUsed: using) }
+        let isExhausted = (delay: Duration?.none, limit: String?.some("the retry budget is used up"))
+        guard isInBudget(using: false) else { return isExhausted }
+        // An attempt after the total timeout is not made, so the delegate is not asked for its body.
+        guard delay < request.totalDeadline.since(MonotonicTime.now()) else {
+            return (request.body.rewind() ? delay : nil, nil)
+        }
+        guard try await isRepeatable(request, holding: exchange) else { return (nil, nil) }
+        return isInBudget(using: true) ? (delay, nil) : isExhausted
     }
 
     /// Waits before the next request. A cancellation or the total timeout ends the wait immediately.

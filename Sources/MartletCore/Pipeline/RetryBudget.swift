@@ -1,7 +1,6 @@
 import Synchronization
 
-/// The number of retries that a session may still make. Each call adds a fraction of a retry, and each retry subtracts
-/// one.
+/// The number of retries that a session may still make. Each call adds a fraction of one, and each retry subtracts one.
 final class RetryBudget: Sendable {
     /// The initial amount, so that a session with few calls has some retries as well.
     static let initial = 10.0

@@ -1,10 +1,8 @@
 extension HTTPError {
-    /// Whether the error is a failure of the network, a proxy or a busy server, so that the same request may succeed
-    /// later.
+    /// Whether the same request may succeed later: the network, a proxy or a busy server failed.
     ///
-    /// If ``wasSent`` is `false`, nothing of the request reached the server, so that a transient error allows even a
-    /// request that is not idempotent to be sent again. Rejected certificates, protocol errors, limits and the total
-    /// timeout are not transient.
+    /// If ``wasSent`` is `false`, even a request that is not idempotent may be sent again. Rejected certificates,
+    /// protocol errors, limits, and the total and unread timeouts are not transient.
     package var isTransient: Bool {
         switch code {
         case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated: true
@@ -20,9 +18,8 @@ extension HTTPError {
     /// Whether the connection was established when the error occurred.
     var isAfterHandshake: Bool { phase == .sending || phase == .awaitingHead || phase == .receivingBody }
 
-    /// Whether the peer, which may be a proxy, ended the connection during the TLS handshake without an alert. Like a
-    /// reset in the handshake, this says nothing about the peer's identity: a server that restarts or is overloaded
-    /// closes connections in this way.
+    /// Whether the peer, which may be a proxy, ended the connection during the TLS handshake without an alert, as a
+    /// server does that restarts or is overloaded.
     package var isCutHandshake: Bool {
         code == .tlsFailed && phase == .tlsHandshake && (underlying as? TLSError)?.kind == .truncated
     }

@@ -2,11 +2,9 @@
 public struct ProxyError: Error, Sendable {
     /// The kind of an error. More kinds may be added: a `switch` needs a default.
     public enum Kind: Hashable, Sendable {
-        /// An HTTP proxy responded to CONNECT with this status, which is not 2xx; ``ProxyError/response`` is the
-        /// response.
+        /// An HTTP proxy responded to CONNECT with this status, which is not 2xx (``ProxyError/response``).
         case rejected(status: Int)
-        /// A SOCKS proxy replied with this code (RFC 1928 §6), such as 2 not allowed, 3 network unreachable, 4 host
-        /// unreachable, 5 connection refused.
+        /// A SOCKS proxy replied with this code (RFC 1928 §6), such as 4 host unreachable, 5 connection refused.
         case socksRejected(code: Int)
         /// A SOCKS proxy accepts no supported authentication, or rejected the user and password.
         case socksCredentialsRejected
@@ -70,12 +68,10 @@ extension ProxyError: CustomStringConvertible, CustomDebugStringConvertible, Cus
     public var description: String { "the proxy \(proxy) did not connect to the server: \(message)" }
     /// The same as ``description``.
     public var debugDescription: String { description }
-    /// The mirror, with only ``description``: the fields of the response may contain a challenge, so they are only
-    /// accessible by name.
+    /// The mirror, with only ``description``: the fields of the response may be secret.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 
-    /// Whether the failure may be temporary: the proxy closed the connection, has no server or no capacity, or could
-    /// not reach the server.
+    /// Whether the failure may be temporary: a closed connection, an overloaded proxy, or an unreachable server.
     ///
     /// RFC 9110 §15.6.3–15.6.5 for HTTP. For SOCKS, the codes that a direct connection would fail with (RFC 1928 §6):
     /// general failure, network or host unreachable, connection refused, TTL expired.
@@ -89,10 +85,8 @@ extension ProxyError: CustomStringConvertible, CustomDebugStringConvertible, Cus
     }
 }
 
-/// The authentication of a session to its proxies. Basic is sent preemptively if the credentials allow it; Digest is
-/// used if the proxy requests it.
-///
-/// Its store is separate from that for the challenges of servers.
+/// The authentication of a session to its proxies. Basic is sent preemptively if the credentials allow it, and Digest
+/// when the proxy requests it.
 struct SessionProxyAuthenticator: ProxyAuthenticator {
     private let memory = AuthenticationCache()
 

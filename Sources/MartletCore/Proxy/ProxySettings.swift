@@ -45,16 +45,14 @@ public struct ProxySettings: Sendable {
         .server(try ProxyServer(address))
     }
 
-    /// Returns settings with an HTTP proxy: `http://[user[:password]@]host[:port]`. The scheme and the port (1080) may
-    /// be missing.
+    /// Returns settings with an HTTP proxy: `[http://][user[:password]@]host[:port]`. The default port is 1080.
     /// - Parameter credentials: The credentials for the proxy, instead of those in the URL.
     /// - Throws: The first error in the address, with its position.
     public static func http(_ address: String, credentials: ProxyCredentials? = nil) throws(HTTPURL.ParseError)
         -> ProxySettings
     { .server(try ProxyURLParser.server(address, required: .http, credentials: credentials)) }
 
-    /// Returns settings with an HTTP proxy over TLS: `https://[user[:password]@]host[:port]`. The scheme and the port
-    /// (443) may be missing.
+    /// Returns settings with an HTTPS proxy: `[https://][user[:password]@]host[:port]`. The default port is 443.
     /// - Parameters:
     ///   - credentials: The credentials for the proxy, instead of those in the URL.
     ///   - tls: The TLS settings for the proxy, which must have a certificate for its own name.
@@ -109,12 +107,12 @@ public struct ProxySettings: Sendable {
         return copy
     }
 
-    /// Returns the same settings, except that these servers are reached without a proxy. With ``environment`` the
-    /// servers are added to those of `no_proxy`.
+    /// Returns the same settings, except that these servers are reached without a proxy. ``environment`` adds them to
+    /// those of `no_proxy`.
     public func bypassing(_ servers: ProxyBypass) -> ProxySettings { setting(\.bypass, servers) }
 
-    /// Returns the same settings, except that the servers of a list are reached without a proxy. The list has the form
-    /// of `no_proxy`; see ``ProxyBypass``.
+    /// Returns the same settings, except that the servers of a list in the form of `no_proxy` are reached without a
+    /// proxy; see ``ProxyBypass``.
     public func bypassing(_ list: String) -> ProxySettings { bypassing(ProxyBypass(list)) }
 
     /// Returns the same settings, except that only these servers are reached without a proxy: `no_proxy` is ignored.

@@ -22,8 +22,8 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
         try check(nil)
     }
 
-    /// Creates a SHA-256 checksum from its hexadecimal digits, in either case. This function and the next three accept
-    /// any text: if it is invalid, the download fails before its first request with the code `.invalidRequest`.
+    /// Creates a SHA-256 checksum from its hexadecimal digits, in either case. If they are invalid, the download fails
+    /// before its first request with the code `.invalidRequest`.
     public static func sha256(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .sha256, hexadecimal) }
 
     /// Creates a SHA-512 checksum from its hexadecimal digits.

@@ -60,8 +60,7 @@ public final class Download: Sendable {
     /// state can no longer change, or the task is cancelled. The numbers of bytes are in ``progress``.
     public var states: DownloadStates { status.stateSequence }
 
-    /// The progress in all states: the current value first, then newer ones. A slow consumer skips values, and does not
-    /// delay the download.
+    /// The progress in all states: the current value first, then newer ones. A slow consumer skips values.
     public var progress: DownloadProgressSequence { status.progressSequence }
 
     /// All events in order, starting with the last 256 past ones.
@@ -88,7 +87,7 @@ public final class Download: Sendable {
     public func pause() async { await controller.pause() }
 
     /// Resumes after a pause or a failure. Has no effect while the download runs.
-    /// - Parameter url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received
+    /// - Parameter url: The new URL of the file, such as a freshly signed one; `nil` for the previous one. Received
     ///   bytes are reused if the validators of the file are the same there.
     /// - Throws: An ``HTTPError`` if the download is finished or was cancelled, or the URL cannot be parsed.
     public func resume(from url: String? = nil) async throws {
@@ -137,19 +136,19 @@ public struct DownloadID: Hashable, Sendable, Codable, Comparable, CustomStringC
 
 /// The state of a download. Two failures are equal if the codes of their errors are equal.
 public enum DownloadState: Equatable, Sendable {
-    /// It is queued.
+    /// The download is queued.
     case waiting
-    /// It runs, or waits for a retry.
+    /// The download runs, or waits for a retry.
     case running
     /// All bytes were received, and the file is being compared with its checksums.
     case verifying
-    /// It is paused until it is resumed. A manager's download stays paused in later processes.
+    /// The download is paused until it is resumed. A manager's download stays paused in later processes.
     case paused
     /// The file is complete.
     case finished(DownloadResult)
-    /// It failed; resuming it retries.
+    /// The download failed. It can be resumed.
     case failed(HTTPError)
-    /// It was cancelled. The received bytes are removed, unless the program cancelled only an HTTP call of it.
+    /// The download was cancelled. The received bytes are removed, unless the program cancelled only an HTTP call.
     case cancelled
 
     /// Whether the download is finished, failed or cancelled.
@@ -176,8 +175,7 @@ public enum DownloadState: Equatable, Sendable {
     }
 }
 
-/// The priority of a download among the waiting ones. It rises with the time that a download waits, so that none waits
-/// forever.
+/// The priority of a download among the waiting ones. It rises while a download waits, so that none waits forever.
 public enum DownloadPriority: Int, Hashable, Sendable, Codable, Comparable, CaseIterable {
     /// Starts after the others.
     case low = 0

@@ -11,8 +11,8 @@ extension DownloadManager {
         case fail
         /// Nothing is added if the manager has a download with the same URL and target in any state, or an unfinished
         /// one with the same target file. Its identifier is returned, and it keeps its options and its priority.
-        /// Fragments and signatures of URLs are not compared. A new ``DownloadOptions/checksum`` is an error, unless
-        /// the options of the existing download have it or its file was compared with it.
+        /// Fragments and signatures of URLs are not compared. A ``DownloadOptions/checksum`` that is not that of the
+        /// existing download is an error.
         case existing
     }
 
@@ -27,18 +27,17 @@ extension DownloadManager {
     /// Adds a download to the queue. When this returns, it survives the process. After an error nothing is stored.
     ///
     /// - Parameters:
-    ///   - url: the URL of the file, or a GET request whose header fields are added to those of the options.
-    ///   - target: the target; a relative path is resolved against the working directory.
-    ///   - options: the options. Those of an existing download that is returned do not change.
-    ///   - priority: the priority among the waiting downloads.
-    ///   - policy: the action for a download that the manager already has; ``DuplicatePolicy/fail`` by default. With
+    ///   - url: The URL of the file, or a GET request whose header fields are added to those of the options.
+    ///   - target: The target; a relative path is resolved against the working directory.
+    ///   - options: The options. Those of an existing download that is returned do not change.
+    ///   - priority: The priority among the waiting downloads.
+    ///   - policy: The action for a download that the manager already has; ``DuplicatePolicy/fail`` by default. With
     ///     ``DuplicatePolicy/existing`` a program may add all of its downloads at each start.
     /// - Returns: The identifier, stable across processes.
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the options have a closure
-    ///   that cannot be stored, for a request that is not a GET, and if an existing download has another checksum or
-    ///   none; `.alreadyInProgress` if another unfinished download of this manager has the same file; `.diskFull` or
-    ///   `.fileFailed` if its record cannot be written; `.downloadManagerClosed` when the manager was closed.
-    ///   `CancellationError` if the task was cancelled before the download was stored.
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` for options with a closure, for a
+    ///   request that is not a GET, and if an existing download has another checksum or none; `.alreadyInProgress` if
+    ///   another unfinished download has the same file; `.diskFull` or `.fileFailed` if the record cannot be written;
+    ///   `.downloadManagerClosed`. `CancellationError` if the task was cancelled before the download was stored.
     @discardableResult public func add(
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
         priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail
@@ -111,20 +110,19 @@ extension DownloadManager {
         let stored = first.options.checksum.map { "the checksum \($0)" } ?? "no checksum"
         throw HTTPError(
             .invalidRequest, phase: .preparing,
-            message: "download \(first.id) was added with \(stored), and is not compared with \(checksum); "
-                + "cancel or remove it first, or add with ifPresent: .fail", method: .get, url: item.url)
+            message: "download \(first.id) of this URL or file was added with \(stored), so that \(checksum) would not "
+                + "be verified; cancel or remove it, and add it again", method: .get, url: item.url)
     }
 
     // MARK: One download
 
     /// Stops a download, stores the received bytes and closes its connections and files. It stays paused in later
-    /// processes. Has no effect on a download that is over. Cancelling the task ends the wait, and does not undo the
-    /// pause.
+    /// processes. Has no effect on a download that is over. Cancelling the task ends only the wait.
     public func pause(_ id: DownloadID) async { await pause([id]) }
 
     /// Resumes a paused or failed download, at the end of the queue. Has no effect on one that waits or runs.
     ///
-    /// - Parameter url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received
+    /// - Parameter url: The new URL of the file, such as a freshly signed one; `nil` for the previous one. Received
     ///   bytes are reused if the file's validators are the same there. If the download runs, its next run uses the URL.
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the download is finished, was cancelled or is
     ///   unknown; `.downloadManagerClosed` when the manager was closed.
@@ -133,7 +131,7 @@ extension DownloadManager {
     }
 
     /// Cancels a download, and removes its received bytes and its record. Has no effect on a finished one. Cancelling
-    /// the task ends the wait for the removal, and does not undo it.
+    /// the task ends only the wait.
     public func cancel(_ id: DownloadID) async {
         guard !isClosing, let status = managed[id]?.status else { return }
         let old = machine.phase(of: id)
@@ -145,11 +143,9 @@ extension DownloadManager {
         for await state in status.stateSequence where state.isFinal { return }
     }
 
-    /// Removes a finished or failed download from the list. The received bytes of a failed one remain, and a later
-    /// download of the file can reuse them.
+    /// Removes a finished or failed download from the list. A later download of the file can reuse the received bytes.
     /// - Throws: An ``HTTPError``: `.invalidRequest` if the download is not over, or unknown; `.fileFailed` if its
-    ///   record cannot be removed, so that the next manager lists the download again; `.downloadManagerClosed` when the
-    ///   manager was closed.
+    ///   record cannot be removed, so that the next manager lists the download again; `.downloadManagerClosed`.
     public func remove(_ id: DownloadID) async throws {
         let entry = try known(id)
         guard machine.remove(id) else {
@@ -160,8 +156,7 @@ extension DownloadManager {
     }
 
     /// Changes the priority of a download among the waiting ones. A running download continues.
-    /// - Throws: An ``HTTPError``: `.invalidRequest` for an unknown download; `.downloadManagerClosed` after
-    ///   ``close()``.
+    /// - Throws: An ``HTTPError``: `.invalidRequest` for an unknown download; `.downloadManagerClosed`.
     public func setPriority(_ priority: DownloadPriority, of id: DownloadID) async throws {
         _ = try known(id)
         machine.setPriority(priority, of: id)
@@ -202,8 +197,7 @@ extension DownloadManager {
         for id in managed.keys.sorted() where machine.phase(of: id) == .finished { try await remove(id) }
     }
 
-    /// Changes the limits. Running downloads continue; if slots become free, others start immediately. Rates apply
-    /// immediately.
+    /// Changes the limits. Running downloads continue; if slots become free, others start immediately.
     public func setLimits(_ limits: DownloadLimits) {
         guard !isClosing else { return }
         let old = machine.limits

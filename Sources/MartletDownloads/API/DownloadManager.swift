@@ -20,7 +20,6 @@ public actor DownloadManager {
         var item: DownloadItem { didSet { place.update(item) } }
         let place: DownloadLocation
         let status: DownloadStatus
-        /// The current run.
         var run: ManagedRun?
         /// The job of the last run, by which the received bytes are removed.
         var job: (any RunnableDownload)?
@@ -88,8 +87,7 @@ public actor DownloadManager {
         }
     }
 
-    /// Returns the states of a download: the current one, then newer ones (``Download/states``). For an unknown
-    /// download the sequence has only `.cancelled`.
+    /// Returns the states of a download (``Download/states``): for an unknown download only `.cancelled`.
     public nonisolated func states(of id: DownloadID) -> DownloadStates { status(of: id).stateSequence }
 
     /// Returns the progress of a download (``Download/progress``): for an unknown download one value without bytes.
@@ -108,16 +106,15 @@ public actor DownloadManager {
     /// ```
     public nonisolated var progress: LatestValues<TotalDownloadProgress> { LatestValues(registry.total, \.progress) }
 
-    /// All events in order, starting with the last 256 past ones of this process, so that no event before the
-    /// subscription is missed. Downloads that ended in earlier processes are in ``all``. The stream ends when the
-    /// manager is closed or released.
+    /// All events in order, starting with the last 256 past ones of this process. Downloads that ended in earlier
+    /// processes are in ``all``. The sequence ends when the manager is closed or released.
     public nonisolated var events: EventSequence<DownloadManagerEvent> { log.subscribe() }
 
     /// The last 256 events. The first events of a manager report files in the directory that are not downloads.
     package nonisolated var pastEvents: [DownloadManagerEvent] { log.pastEvents }
 
-    /// Waits until every added download is finished, failed or cancelled; returns immediately if that is already the
-    /// case. It also waits for paused downloads, and for downloads that are added before the waiting task resumes.
+    /// Waits until every added download is finished, failed or cancelled. It also waits for paused downloads, and for
+    /// downloads that are added before the waiting task resumes.
     ///
     /// ```swift
     /// for (id, error) in try await downloads.allFinished.failed { print(id, error) }
@@ -147,8 +144,8 @@ public actor DownloadManager {
     // MARK: Closing
 
     /// Stops the running downloads, stores the received bytes, and releases the directory. Returns when no connection
-    /// and no file is open. The next manager of the directory resumes the unfinished downloads. On Ctrl-C and SIGTERM
-    /// call this, and not ``pauseAll()``, after which they would stay paused.
+    /// and no file is open. The next manager of the directory resumes the unfinished downloads, as needed on Ctrl-C and
+    /// SIGTERM; after ``pauseAll()`` they would stay paused.
     ///
     /// It waits for the downloads, so the closure that prepares their requests must not await it. ``all`` and the
     /// properties of its handles can still be read: a download that was running is then ``DownloadState/waiting``.
@@ -176,8 +173,7 @@ public actor DownloadManager {
     }
 }
 
-/// The downloads of a ``DownloadManager`` when all of them were over, or when it was closed. Removed downloads are not
-/// included.
+/// The downloads of a ``DownloadManager`` when all were over, or when it was closed, without removed ones.
 public struct DownloadSummary: Sendable, CustomStringConvertible {
     /// The complete files.
     public var finished: [DownloadID: DownloadResult] = [:]
@@ -201,9 +197,7 @@ public struct DownloadSummary: Sendable, CustomStringConvertible {
 }
 
 /// An event of a ``DownloadManager``. A slow subscriber misses no event. More cases may be added: a `switch` needs a
-/// default.
-///
-/// The URLs have no user info. The URL in a result or an error may be the one after redirects.
+/// default. URLs have no user info; those in a result or an error may be the ones after redirects.
 public enum DownloadManagerEvent: Sendable {
     /// A download was added, and now survives the process.
     case added(DownloadID, HTTPURL)
@@ -263,14 +257,13 @@ public enum DownloadEvent: Sendable {
     }
 }
 
-/// The limits of a ``DownloadManager``, given to its initializer or to ``DownloadManager/setLimits(_:)``. Numbers below
-/// 1 count as 1.
+/// The limits of a ``DownloadManager``, also for ``DownloadManager/setLimits(_:)``. Numbers below 1 count as 1.
 ///
 /// ```swift
 /// let limits = DownloadLimits(concurrentFiles: 4, bandwidth: .bytesPerSecond(500_000))
 /// ```
 ///
-/// A rate here replaces that of the session's ``BandwidthLimits``. ``DownloadOptions/bandwidth`` is the rate of one
+/// A rate replaces that of the session's ``BandwidthLimits``. ``DownloadOptions/bandwidth`` is the rate of one
 /// download. The lowest rate that applies to a transfer counts.
 public struct DownloadLimits: Hashable, Sendable, Codable {
     /// The maximum number of concurrent downloads; 3 by default.
@@ -279,13 +272,12 @@ public struct DownloadLimits: Hashable, Sendable, Codable {
     public var perHost: Int
     /// The maximum number of connections to one host; 6 by default, so that many segments do not look like an attack.
     public var connectionsPerHost: Int
-    /// The maximum rate of all response bodies of the session together; `nil` (the default) for the session's
-    /// configuration.
+    /// The maximum rate of all response bodies together; `nil` (the default) for that of the session.
     public var bandwidth: BandwidthRate?
     /// The maximum rate of all response bodies of one host on all ports; `nil` (the default) for that of the session.
     public var bandwidthPerHost: BandwidthRate?
 
-    /// The limits; the properties document the defaults.
+    /// Creates limits; the properties document the defaults.
     public init(
         concurrentFiles: Int = 3, perHost: Int = 2, connectionsPerHost: Int = 6, bandwidth: BandwidthRate? = nil,
         bandwidthPerHost: BandwidthRate? = nil

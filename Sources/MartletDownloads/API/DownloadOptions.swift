@@ -9,12 +9,12 @@ public struct DownloadOptions: Sendable {
     public enum Collision: String, Hashable, Sendable, Codable {
         /// The download fails with `.fileExists`, even if the file appears at the last moment.
         case fail
-        /// The file is replaced once the new one is complete. For a directory, device, pipe or socket the download
-        /// fails.
+        /// The file is replaced once the new one is complete. A directory, device, pipe or socket is an error.
         case overwrite
-        /// The existing file is the result, and nothing is fetched or compared: a second call for a complete file
-        /// returns immediately. In a directory the name is known only after the head of the response. A file that
-        /// appears during the transfer is the result, too. A directory or a symbolic link of that name is an error.
+        /// The existing file is the result, and nothing is fetched. It is compared with the checksum, if one is given:
+        /// a file that differs stays, and the download fails with `.checksumMismatch`. In a directory the name is known
+        /// only after the head of the response. A file that appears during the transfer is the result, too. A directory
+        /// or a symbolic link of that name is an error.
         case skip
         /// The new file gets another name: `name (1).txt`, `name (2).txt`, up to 999.
         case rename
@@ -22,11 +22,11 @@ public struct DownloadOptions: Sendable {
 
     /// The use of bytes that an earlier run received.
     public enum Resumption: String, Hashable, Sendable, Codable {
-        /// They are reused if a validator proves that they still belong to the file, or a checksum will verify it.
+        /// The bytes are reused if a validator proves that they still belong to the file, or a checksum will verify it.
         case automatic
-        /// Like ``automatic``, but without proof the last 64 KiB are compared instead. Other changes go unnoticed.
+        /// Like ``automatic``, but without proof the last 64 KiB are compared. Other changes are not detected.
         case unverified
-        /// They are discarded.
+        /// The bytes are discarded.
         case restart
     }
 
@@ -37,8 +37,7 @@ public struct DownloadOptions: Sendable {
     public var checksum: Checksum?
     /// The action if a file of the same name exists; ``Collision/fail`` by default.
     public var collision: Collision
-    /// Whether an existing file is replaced: `true` means ``Collision/overwrite``, and `false` means
-    /// ``Collision/fail``.
+    /// Whether an existing file is replaced: `true` for ``Collision/overwrite``, `false` for ``Collision/fail``.
     public var overwrites: Bool {
         get { collision == .overwrite }
         set { collision = newValue ? .overwrite : .fail }
@@ -47,12 +46,10 @@ public struct DownloadOptions: Sendable {
     public var resumption: Resumption
     /// Retries after transient failures.
     public var retry: DownloadRetry
-    /// The time without a byte after which a connection is closed and another one requests its range: 30 s by default,
-    /// 100 ms to a day.
+    /// The time without a byte after which another connection replaces one: 30 s by default, 100 ms to a day.
     public var stallTimeout: Duration
     /// The interval at which received bytes are synced and recorded, so that they survive the process: 2 s by default,
-    /// at least 50 ms. In the first minutes it is shorter, down to 100 ms, so that most of a short run survives too,
-    /// but long enough for syncs to take at most a 16th of the time.
+    /// at least 50 ms. It is shorter in the first minutes, down to 100 ms, unless syncs are slow.
     public var checkpointInterval: Duration
     /// The maximum rate of all connections of the download together; by default that of the session.
     public var bandwidth: BandwidthRate?
@@ -68,11 +65,13 @@ public struct DownloadOptions: Sendable {
     package var secretFields: Set<HTTPField.Name> = []
     /// The remaining time below which a transfer keeps its range; `nil` to derive it from the server's response times.
     package var patience: Duration?
+    /// The maximum duration of a run; `nil` for no limit. It is not written to disk.
+    package var timeLimit: Duration?
     /// Options of the requests that override those of the session. `retry`, `bandwidth`, `decompresses`, the cache mode
-    /// and validators are ignored, since a download has its own rules; a ``DownloadManager`` rejects a validator.
+    /// and validators are ignored: a download has its own rules. A ``DownloadManager`` rejects a validator.
     public var request: RequestOptions
 
-    /// The options; the properties document the defaults.
+    /// Creates options; the properties document the defaults.
     public init(
         segments: Int = 4, checksum: Checksum? = nil, collision: Collision = .fail, resumption: Resumption = .automatic,
         retry: DownloadRetry = DownloadRetry(), stallTimeout: Duration = .seconds(30),
@@ -145,7 +144,7 @@ extension DownloadOptions: Codable {
         try container.encode(request, forKey: .request)
     }
 
-    /// The options as they are stored, without credentials; without ``request`` if that cannot be stored.
+    /// The options as they are stored: without credentials, and without ``request`` if that cannot be stored.
     var stored: DownloadOptions {
         var options = self
         var bytes = try? JSONEncoder().encode(options)
@@ -172,7 +171,7 @@ public struct DownloadRetry: Hashable, Sendable, Codable {
     /// The maximum time to wait for a `Retry-After`, also used if the server asks for longer; 2 minutes by default.
     public var maximumRetryAfter: Duration
 
-    /// The settings; the properties document the defaults.
+    /// Creates the settings; the properties document the defaults.
     public init(
         maximumRetries: Int = 5, initialDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(30),
         maximumRetryAfter: Duration = .seconds(120)
@@ -199,12 +198,12 @@ public struct DownloadTarget: Hashable, Sendable, Codable {
 
     private init(_ place: Place) { self.place = place }
 
-    /// A file at this path, in an existing directory.
+    /// Returns a file at this path, in an existing directory.
     public static func file(_ path: some FilePathConvertible) -> DownloadTarget { DownloadTarget(.file(path.filePath)) }
 
-    /// An existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC 6266),
-    /// otherwise the last component of the URL's path, otherwise `download`. The name is sanitized: the file is never
-    /// outside of the directory, and not hidden.
+    /// Returns an existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC
+    /// 6266), otherwise the last component of the URL's path, otherwise `download`. The name is sanitized: the file is
+    /// never outside of the directory, and not hidden.
     public static func directory(_ path: some FilePathConvertible) -> DownloadTarget {
         DownloadTarget(.directory(path.filePath))
     }

@@ -2,17 +2,17 @@ public import MartletCore
 
 /// The progress of a download: a state, not an event.
 public struct DownloadProgress: Hashable, Sendable {
-    /// The bytes of the file that are received, including those of earlier runs and those that are still to be written.
-    /// It is updated about 20 times a second; after the run it equals ``writtenByteCount``.
+    /// The number of received bytes of the file, including those of earlier runs and those that are still to be
+    /// written. Updated about 20 times a second; after the run it equals ``writtenByteCount``.
     public var completedByteCount: UInt64 = 0
-    /// The bytes of the file that are written to the part file, in pieces of up to 512 KiB. The bytes of the last
-    /// checkpoint (``DownloadOptions/checkpointInterval``) survive the process and a power cut.
+    /// The number of bytes written to the part file, in pieces of up to 512 KiB. The bytes of the last checkpoint
+    /// (``DownloadOptions/checkpointInterval``) survive the process and a power cut.
     public var writtenByteCount: UInt64 = 0
     /// The length of the file in bytes; `nil` while it is unknown.
     public var totalByteCount: UInt64?
-    /// The bytes of the file that earlier runs received and this run reuses.
+    /// The number of bytes that earlier runs received and this run reuses.
     public var resumedByteCount: UInt64 = 0
-    /// The bytes of response bodies that this run received, including discarded ones.
+    /// The number of bytes of response bodies that this run received, including discarded ones.
     public var receivedByteCount: UInt64 = 0
     /// The rate in bytes per second over the last 10 s of this run; 0 if nothing arrived in that time.
     public var bytesPerSecond: Double = 0
@@ -57,9 +57,9 @@ public struct DownloadResult: Hashable, Sendable, CustomStringConvertible {
     public var path: FilePath
     /// The length of the file in bytes.
     public var byteCount: UInt64
-    /// The bytes that earlier runs received.
+    /// The number of bytes that earlier runs received.
     public var resumedByteCount: UInt64
-    /// The bytes of response bodies that this run received, including discarded ones.
+    /// The number of bytes of response bodies that this run received, including discarded ones.
     public var receivedByteCount: UInt64
     /// The checksums that the file was compared with.
     public var verified: [Checksum]

@@ -2,10 +2,10 @@
 ///
 /// A finished or failed download counts until it is removed; a cancelled one is removed immediately.
 public struct TotalDownloadProgress: Hashable, Sendable, CustomStringConvertible {
-    /// The bytes of the files that are received, including those of earlier runs.
+    /// The number of received bytes of the files, including those of earlier runs.
     public fileprivate(set) var completedByteCount: UInt64 = 0
-    /// The length of all files in bytes; `nil` while one is unknown. A failed download of unknown length counts with
-    /// its received bytes.
+    /// The length of all files in bytes; `nil` while one is unknown. If the length of a failed download is unknown, its
+    /// received bytes count.
     public fileprivate(set) var totalByteCount: UInt64?
     /// The sum of the rates of the running downloads, in bytes per second.
     public fileprivate(set) var bytesPerSecond: Double = 0
@@ -63,7 +63,7 @@ public struct TotalDownloadProgress: Hashable, Sendable, CustomStringConvertible
         }
     }
 
-    /// The sums of all parts. No announced lengths overflow 128 bits, so that a part can be subtracted again.
+    /// The sums of all parts, in 128 bits, so that no announced length overflows them.
     struct Sums: Sendable {
         private(set) var progress = TotalDownloadProgress()
         private var completed: Int128 = 0

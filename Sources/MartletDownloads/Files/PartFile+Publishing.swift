@@ -3,11 +3,11 @@ package import MartletStorage
 import Synchronization
 import SystemPackage
 
-// A complete file gets its name in steps, so that its identity can be recorded in between. After any failure before it
-// has the name, the bytes and the record remain.
+// A complete file gets its name in steps, so that its identity can be recorded in between. Until it has the name, the
+// bytes and the record remain after a failure.
 extension PartFile {
     /// Truncates the file to its length, sets its modification time and syncs it, so that only its name is missing.
-    /// - Parameter modified: the modification time in seconds since 1970; `nil` to leave it.
+    /// - Parameter modified: The modification time in seconds since 1970; `nil` to leave it.
     /// - Returns: The identity of the file, which a rename does not change.
     package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
@@ -41,7 +41,7 @@ extension PartFile {
                 return nil
             }
             state.isPublished = true
-            return settle(name, removing: state.mayHaveOthers ? [names.record, names.nextRecord, names.nextPart] : [])
+            return settle(name, removing: state.mayHaveOthers ? names.companions : [])
         }
     }
 
@@ -82,7 +82,7 @@ extension PartFile {
             do throws(StorageError) {
                 let name = try rename(names.nextPart, collision)
                 state.isPublished = true
-                return settle(name, removing: [names.part, names.record, names.nextRecord, names.nextPart])
+                return settle(name, removing: [names.part] + names.companions)
             } catch {
                 removeCopy()
                 throw error
@@ -118,7 +118,7 @@ extension PartFile {
 }
 
 /// The record of a complete file, written just before the file gets its name. If the process is then killed, the next
-/// run recognizes the file: it neither fetches the file again nor takes it for a file of another program.
+/// run recognizes the file.
 package struct PublicationRecord: Hashable, Sendable {
     /// The result as a later run reports it. Its path is the requested name.
     package var result: DownloadResult
@@ -127,7 +127,7 @@ package struct PublicationRecord: Hashable, Sendable {
     package var copy: FileIdentity?
 
     /// Checks whether the file got its name, and completes the steps that follow. Blocks.
-    /// - Parameter collision: the action for a file that already had the name.
+    /// - Parameter collision: The action for a file that already had the name.
     /// - Returns: The name; `nil` if the file has none of its possible names.
     package func complete(_ collision: DownloadOptions.Collision, files: any FileSystem) throws(StorageError)
         -> PublishedName?
@@ -142,7 +142,7 @@ package struct PublicationRecord: Hashable, Sendable {
             guard part.isOf(present) else { return PublishedName(path: name) }
             try? files.remove(names.part)
         }
-        for path in [names.record, names.nextRecord, names.nextPart] { try? files.remove(path) }
+        for path in names.companions { try? files.remove(path) }
         return PublishedName(path: name)
     }
 

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The received bytes of a download and their record: two files next to the target. The process that has the part file
 /// open holds its lock, which the kernel releases when the process ends. The record claims only bytes that are on disk.
-/// All calls block: they belong on a worker.
+/// All calls block.
 package final class PartFile: Sendable {
     /// The reason why a record was not written.
     package enum RecordError: Error {
@@ -26,8 +26,8 @@ package final class PartFile: Sendable {
         var renewed: UInt32 = 0
         /// The error of a failed sync. The written bytes may be lost then: a later sync can succeed without them.
         var syncFailure: StorageError?
-        /// The file with the bytes from before a restart. It remains the part, and locked, until there are as many new
-        /// bytes. Until then the new bytes are in the next part.
+        /// The file with the bytes from before a restart. It remains the part until there are as many new bytes, which
+        /// are in the next part until then.
         var earlier: OpenFile?
         /// The number of bytes in the record that this download could reuse; 0 for none.
         var claimedCount: UInt64 = 0
@@ -35,13 +35,12 @@ package final class PartFile: Sendable {
         var lastOwner: UInt64?
         /// Whether the file has its final name. Records are no longer written then.
         var isPublished = false
-        /// Whether there may be related files, of this run or of a killed one. A part that was found empty has none,
-        /// except a record that claims nothing.
+        /// Whether there may be related files, of this run or of a killed one.
         var mayHaveOthers: Bool
     }
 
     package let names: PartNames
-    /// The number that identifies the records of this run.
+    /// The random number that identifies the records of this run.
     package let owner: UInt64
     let files: any FileSystem
     /// Held while files are renamed: by transfers that restart, checkpoints, and publishing.
@@ -81,8 +80,7 @@ package final class PartFile: Sendable {
         return nil
     }
 
-    /// Removes a part that another user owns or may write: in a shared directory, other users may plant such a file,
-    /// with a record.
+    /// Removes a part that another user owns or may write, as others may plant it in a shared directory.
     /// - Returns: Whether the name is free now.
     private static func removeForeign(_ names: PartNames, _ files: any FileSystem) throws(StorageError) -> Bool {
         guard let status = try files.statusIfPresent(at: names.part) else { return true }
@@ -91,10 +89,8 @@ package final class PartFile: Sendable {
         return true
     }
 
-    /// The open file.
     package var file: OpenFile { state.withLock { $0.file } }
 
-    /// The number of bytes in the file.
     package func byteCount() throws(StorageError) -> UInt64 { try files.status(of: file).byteCount }
 
     // MARK: Earlier bytes
@@ -144,7 +140,6 @@ package final class PartFile: Sendable {
         return record
     }
 
-    /// Reads the record at a path.
     package static func record(at path: String, files: any FileSystem) throws -> ResumeRecord {
         let file = try files.open(path, for: .reading)
         let status = try files.status(of: file)
@@ -154,9 +149,8 @@ package final class PartFile: Sendable {
         return try ResumeRecord.decode(try files.read(file, count: Int(status.byteCount), at: 0))
     }
 
-    /// Syncs the bytes, then replaces the record; does nothing while there are more earlier bytes than the record
-    /// claims.
-    /// - Parameter epoch: the generation of the claimed bytes, counted from 1.
+    /// Syncs the bytes, then replaces the record; not while there are more earlier bytes than the record claims.
+    /// - Parameter epoch: The generation of the claimed bytes, counted from 1.
     package func note(_ record: ResumeRecord, epoch: UInt32) throws(RecordError) {
         try state.withLock { state throws(RecordError) in
             guard state.epoch == epoch, !state.isPublished else { throw .outdated }
@@ -197,12 +191,11 @@ package final class PartFile: Sendable {
     // MARK: Bytes
 
     /// Replaces the part by an empty file, and reserves space for it. Transfers that still write to the old file do not
-    /// affect the new one. Only the first call for a generation has an effect; later calls for it, or for earlier ones,
-    /// do nothing.
+    /// affect the new one. Only the first call for the latest generation has an effect.
     /// - Parameters:
-    ///   - epoch: the generation of the download, counted from 1.
-    ///   - total: the length of the file; `nil` if it is unknown.
-    ///   - keepsEarlier: whether bytes that a record claims, and their record, stay until there are as many new ones.
+    ///   - epoch: The generation of the download, counted from 1.
+    ///   - total: The length of the file; `nil` if it is unknown.
+    ///   - keepsEarlier: Whether bytes that a record claims, and their record, stay until there are as many new ones.
     package func renew(epoch: UInt32, expecting total: UInt64?, keepsEarlier: Bool = false) throws(StorageError) {
         try state.withLock { state throws(StorageError) in
             guard epoch > state.renewed else { return }
@@ -258,10 +251,22 @@ package final class PartFile: Sendable {
         }
     }
 
-    /// Removes the bytes and the record.
-    package func discard() {
-        state.withLock { _ in
-            for path in [names.record, names.nextRecord, names.part, names.nextPart] { try? files.remove(path) }
+    /// Removes the bytes and the record, as far as possible.
+    package func discard() throws(StorageError) {
+        try state.withLock { _ throws(StorageError) in
+            try PartFile.remove(names.companions + [names.part], files)
         }
+    }
+
+    /// Removes those of some files that exist.
+    /// - Throws: The first error, after all files were tried.
+    static func remove(_ paths: [String], _ files: any FileSystem) throws(StorageError) {
+        var failure: StorageError?
+        for path in paths {
+            do throws(StorageError) { if try files.statusIfPresent(at: path) != nil { try files.remove(path) } } catch {
+                if !error.isMissingFile { failure = failure ?? error }
+            }
+        }
+        if let failure { throw failure }
     }
 }

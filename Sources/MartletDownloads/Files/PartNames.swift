@@ -30,6 +30,8 @@ package struct PartNames: Hashable, Sendable {
     package var nextRecord: String { record + "-" }
     /// The bytes of a restarted download, until they replace the previous ones.
     package var nextPart: String { part + "-" }
+    /// The files that are useless without the part.
+    package var companions: [String] { [record, nextRecord, nextPart] }
 
     /// The name of the target, truncated so that the suffixes fit. A truncated name has a hash of the whole name.
     private var stem: String {

@@ -24,17 +24,15 @@ package struct ResumeRecord: Hashable, Sendable {
     /// The run that wrote the record: random, new for each run.
     package var owner: UInt64
 
-    /// The number of received bytes.
     package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
 
-    /// The maximum length of a record in bytes.
     package static let byteLimit = 1 << 20
     private static let envelope = RecordEnvelope(magic: "MRTd", version: 1, byteLimit: byteLimit)
     private static let rangeLimit = 32_768
     private static let textLimit = 65_536
 
     package var bytes: [UInt8] {
-        // A record that is too long is encoded as empty, since it could not be read.
+        // A record that is too long is encoded as empty, because it could not be read.
         (try? ResumeRecord.envelope.encode(write)) ?? []
     }
 
@@ -99,7 +97,6 @@ extension ResumeRecord {
     }
 }
 
-/// The maximum number of checksums in a record.
 private let checksumLimit: UInt8 = 64
 
 extension RecordWriter {
@@ -129,8 +126,8 @@ extension RecordReader {
 }
 
 /// An index of the records in directories, so that many downloads into one directory do not each list it. A list is
-/// valid for a second. Records that this process writes are known immediately; a record of another process may be
-/// missed for that time, and its download then restarts.
+/// valid for a second. Records of this process are known immediately. A download whose record another process wrote in
+/// that second restarts.
 package final class DirectoryRecordIndex: Sendable {
     private struct State {
         /// The lists by the path of the directory.
@@ -143,7 +140,7 @@ package final class DirectoryRecordIndex: Sendable {
     package static let shared = DirectoryRecordIndex()
     /// The time for which a list is valid.
     package static let lifetime = Duration.seconds(1)
-    /// Guards the above: workers that list and write, and tasks that look for a record.
+    /// The lock on the lists, used by workers that list and write, and by tasks that search for a record.
     private let state = Mutex(State())
 
     /// Returns the sorted names of the records in a directory (empty: working directory); `nil` without a valid list.
@@ -200,7 +197,6 @@ package struct FileIdentity: Hashable, Sendable {
 }
 
 extension FileIdentity {
-    /// Creates the identity of a file from its status.
     package init(_ status: FileStatus) {
         self.init(number: status.identity, device: status.device, modificationTime: status.modificationTime)
     }

@@ -1,9 +1,9 @@
 package import MartletTransport
 
-/// Decides the number of connections of a download: one at first, soon the maximum, and then only those that make the
-/// download at least a tenth faster. Servers that limit the rate of each connection send in bursts of a second or more,
-/// so a short measurement proves nothing. Therefore connections are added immediately, four times as many at each step.
-/// Whether a connection is needed is then tested by omitting one for a while.
+/// The number of connections of a download: one at first, soon the maximum, and then only those that make the download
+/// at least a tenth faster. Servers that limit the rate of each connection send in bursts of a second or more, so a
+/// short measurement proves nothing. Therefore connections are added immediately, and later omitted one at a time for a
+/// while, to test whether they are needed.
 package struct ConnectionRamp: Sendable {
     /// The time between two additions, slightly less than the clock's interval, so that each tick may add connections.
     package static let addition = Duration.milliseconds(40)
@@ -11,8 +11,7 @@ package struct ConnectionRamp: Sendable {
     package static let growth = 4
     /// The time for which one connection is omitted, to measure its effect.
     package static let trial = Duration.seconds(3)
-    /// The time until the first trial. It is multiplied by four after each trial that confirmed the connection, up to
-    /// ``longestRest``.
+    /// The time until the first trial; four times as long after each trial that confirmed the connection.
     package static let firstRest = Duration.seconds(5)
     /// The maximum time between two trials.
     package static let longestRest = Duration.seconds(320)
@@ -55,8 +54,10 @@ package struct ConnectionRamp: Sendable {
     /// Adds bytes received on any connection.
     package mutating func add(_ count: UInt64) { bytes += count }
 
-    /// Updates the wanted number, given the number of receiving connections. No connection is added while our own rate
-    /// limit applies.
+    /// Updates the wanted number.
+    /// - Parameters:
+    ///   - active: The number of receiving connections.
+    ///   - isHeldBack: Whether our own rate limit applies; no connection is added then.
     package mutating func update(active: Int, isHeldBack: Bool = false, now: MonotonicTime) {
         if let lifts = ceilingLifts, now >= lifts {
             ceilingLifts = nil
@@ -109,8 +110,7 @@ package struct ConnectionRamp: Sendable {
         enter(.steady, now)
     }
 
-    /// Applies the maximum that the condition of the network allows; `nil` for none. Surplus connections end by
-    /// themselves.
+    /// Applies the maximum that the condition of the network allows; `nil` for none.
     package mutating func allow(_ count: Int?, now: MonotonicTime) {
         let count = max(1, count ?? .max)
         guard count != allowance else { return }

@@ -57,8 +57,8 @@ extension DownloadMachine {
     }
 
     /// Whether the file is requested again immediately. A status may reject the `Range` of a probe: the file is then
-    /// requested once without it. If that fails too, the status had another reason. After a transient status there is a
-    /// delay first.
+    /// requested once without it; after a transient status, with a delay. If that fails too, the range was not the
+    /// reason.
     private mutating func retriesWithoutRange(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> Bool {
         guard plan == nil else { return false }
         switch plainRequest {
@@ -81,8 +81,7 @@ extension DownloadMachine {
             if let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
             adopt(facts, total: total)
             guard range.upperBound == total || mayRequestRanges else {
-                // Nothing could prove that the rest belongs to the same representation, so the file is requested in one
-                // piece.
+                // Nothing could prove that the rest belongs to the same representation: request the file in one piece.
                 forget()
                 if options.resumption == .unverified { isWhole = true } else { supportsRanges = false }
                 return (.leave, .cancelled, [])
@@ -116,8 +115,7 @@ extension DownloadMachine {
         question.url.absoluteForm != original.absoluteForm
     }
 
-    /// Whether a digest proves that a response has another representation: it is the expected checksum, or differs from
-    /// the one that the server announced before.
+    /// Whether a digest proves that a response has another representation: it is the expected checksum, or has changed.
     private func isProvenChange(_ facts: DownloadResponseHead) -> Bool {
         facts.digests.contains { digest in
             digest == options.checksum || digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
@@ -180,22 +178,19 @@ extension DownloadMachine {
             case .changed: (.representationChanged, "the file changed on the server repeatedly")
             case .rangesRejected: (.rangeRejected, "the server does not return the requested ranges")
             case .notResumable, .overlapDiffers:
-                (
-                    .notResumable,
-                    "the transfer failed repeatedly, and nothing shows whether the file is still the same"
-                )
+                (.notResumable, "the transfer failed repeatedly, and nothing shows that the file is still the same")
             }
-        let detail = asked.map { "; asked for \($0.asked.words)" } ?? ""
-        let came = facts.map { ", and \($0.words) came" } ?? ""
+        let details = [asked.map { "requested \($0.asked.words)" }, facts.map { "received \($0.words)" }]
+            .compactMap(\.self).joined(separator: ", ")
         return HTTPError(
-            code, phase: .processingResponse, message: what + detail + came, wasSent: true, method: .get, url: original,
-            attempts: Int(generation))
+            code, phase: .processingResponse, message: details.isEmpty ? what : "\(what) (\(details))", wasSent: true,
+            method: .get, url: original, attempts: Int(generation))
     }
 
     // MARK: Ends
 
     /// Handles the end of a transfer.
-    /// - Parameter random: between 0 and 1, for a delay; evaluated only if there is one.
+    /// - Parameter random: Between 0 and 1, for a delay; evaluated only if there is one.
     package mutating func ended(
         _ id: UInt64, _ end: TransferOutcome, now: MonotonicTime, random: @autoclosure () -> Double
     ) -> [Effect] {
@@ -229,7 +224,7 @@ extension DownloadMachine {
     }
 
     /// Requests the missing bytes. Restarts if a broken transfer cannot be resumed.
-    /// - Parameter isBroken: whether the reason is a failure, after which the options allow a retry.
+    /// - Parameter isBroken: Whether the reason is a failure, after which the options allow a retry.
     private mutating func proceed(afterFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
         guard let plan, transfers.isEmpty, !plan.isComplete, !mayRequestRanges,
             !(options.resumption == .unverified && supportsRanges)
@@ -278,7 +273,7 @@ extension DownloadMachine {
 
     private func emptyResponseError(_ question: DownloadRequest) -> HTTPError {
         HTTPError(
-            .truncated, phase: .receivingBody, message: "asked for \(question.asked.words), but received no bytes",
+            .truncated, phase: .receivingBody, message: "the response has no bytes (requested \(question.asked.words))",
             wasSent: true, method: .get, url: question.url)
     }
 
@@ -287,15 +282,15 @@ extension DownloadMachine {
     ) -> HTTPError {
         HTTPError(
             code, phase: .processingResponse,
-            message: "\(why): asked for \(question.asked.words), and \(facts.words) came", wasSent: true, method: .get,
-            url: facts.url, status: facts.status)
+            message: "\(why) (requested \(question.asked.words), received \(facts.words))", wasSent: true,
+            method: .get, url: facts.url, status: facts.status)
     }
 
     private func statusError(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> HTTPError {
         HTTPError(
             .unacceptableStatus, phase: .processingResponse,
             message: (question.range?.lowerBound ?? 0) == 0
-                ? facts.words : "\(facts.words), asked for \(question.asked.words)", wasSent: true, method: .get,
-            url: facts.url, status: facts.status)
+                ? facts.words : "\(facts.words) (requested \(question.asked.words))", wasSent: true,
+            method: .get, url: facts.url, status: facts.status)
     }
 }

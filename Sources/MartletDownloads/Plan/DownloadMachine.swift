@@ -1,7 +1,7 @@
 package import MartletCore
 
-/// The decisions of one download: its requests, the bytes it accepts, and when it fails.
-/// A pure state machine: time and random numbers are passed in, and the actions are returned as effects, in order.
+/// The state machine of one download: its requests, the bytes it accepts, and its failure. It is pure: time and random
+/// numbers are passed in, and the actions are returned as effects, in order.
 package struct DownloadMachine: Sendable {
     /// An action that the run performs.
     package enum Effect: Sendable {
@@ -19,17 +19,14 @@ package struct DownloadMachine: Sendable {
         case emit(DownloadEvent)
     }
 
-    /// The outcome of a transfer.
     package enum TransferOutcome: Sendable {
-        /// Its body ended, or the rest is not wanted.
+        /// The body ended, or the rest is not wanted.
         case finished
-        /// It failed with this error.
         case failed(HTTPError)
         /// The status is not a success, or the response is invalid.
         case rejected(HTTPError, DownloadRetryRule.Action)
-        /// It was cancelled.
         case cancelled
-        /// No connection slot was free for it, or its response is of no use beside other transfers.
+        /// No connection slot was free, or the response is of no use in addition to other transfers.
         case crowded
         /// The compared bytes differ.
         case differs
@@ -38,9 +35,9 @@ package struct DownloadMachine: Sendable {
     /// The state of the request without `Range`, made once after a status rejected the probe.
     enum PlainRequest: Sendable {
         case notMade
-        /// It was made, and has not failed.
+        /// The request was made, and has not failed.
         case made
-        /// It failed as well: the status was not about the range.
+        /// The request failed as well: the status was not about the range.
         case failed
     }
 
@@ -72,8 +69,8 @@ package struct DownloadMachine: Sendable {
     var supportsRanges = true
     /// The request without `Range` after a rejected probe.
     var plainRequest = PlainRequest.notMade
-    /// Whether `If-Range` is omitted, since the server sent the whole file although it is unchanged. Each part then has
-    /// to prove its representation.
+    /// Whether `If-Range` is omitted, because the server sent the whole file although it is unchanged. Each part then
+    /// has to prove its representation.
     var dropsCondition = false
     /// The requests of the active transfers.
     package var transfers: [UInt64: DownloadRequest] = [:]
@@ -83,15 +80,13 @@ package struct DownloadMachine: Sendable {
     var ramp: ConnectionRamp
     /// The number of starts.
     package var generation: UInt32 = 1
-    /// The number of starts that count against ``generationLimit``. Starts after a failure do not count; the options
-    /// limit them.
+    /// The number of starts that count against ``generationLimit``: not those after a failure, which the options limit.
     var countedGenerations = 1
     /// The end of the received bytes since the last start.
     private var reached: UInt64 = 0
     /// The highest ``reached`` of earlier starts with the same file: receiving those bytes again is not progress.
     private var furthest: UInt64 = 0
-    /// Whether the file is requested in one piece, except to resume, since nothing proves that its parts belong
-    /// together.
+    /// Whether the file is requested in one piece, except to resume: nothing proves that its parts belong together.
     var isWhole = false
     private var pacing = ThrottlingDetector()
     /// The number of failures since the last new byte.
@@ -142,8 +137,8 @@ package struct DownloadMachine: Sendable {
 
     private var isSegmented: Bool { mayRequestRanges && known?.coding == nil && !isLastGeneration }
 
-    /// Whether the download may restart only after a failure. It then uses one connection: each node of a server may
-    /// have its own tag for the file, so that another connection always gets another representation.
+    /// Whether the download may restart only after a failure. It then uses one connection, because each node of a
+    /// server may have its own tag for the file.
     var isLastGeneration: Bool { countedGenerations >= DownloadMachine.generationLimit }
 
     // MARK: Starting
@@ -152,9 +147,7 @@ package struct DownloadMachine: Sendable {
     package mutating func start(_ record: ResumeRecord?, now: MonotonicTime) -> [Effect] {
         var effects: [Effect] = []
         if let record, options.resumption != .restart {
-            known = record.representation
-            digests = record.digests
-            modified = record.modified
+            (known, digests, modified) = (record.representation, record.digests, record.modified)
             let plan = SegmentPlan(
                 total: record.total, written: record.written, window: window, patience: options.patience)
             self.plan = plan
@@ -174,16 +167,13 @@ package struct DownloadMachine: Sendable {
 
     /// Creates the plan of a file that is fetched from its start.
     mutating func adopt(_ facts: DownloadResponseHead, total: UInt64?) {
-        known = facts.representation
-        former = nil
-        digests = facts.digests
-        modified = facts.modified
-        disposition = facts.disposition
+        (known, former, digests) = (facts.representation, nil, facts.digests)
+        (modified, disposition) = (facts.modified, facts.disposition)
         plan = SegmentPlan(total: total, window: window, patience: options.patience)
         found(facts.url)
     }
 
-    /// Records the URL of a response. The original URL is not replaced, since its user info is still needed.
+    /// Records the URL of a response. The original URL is not replaced: its user info is still needed.
     mutating func found(_ url: HTTPURL) { place = url.absoluteForm == original.absoluteForm ? nil : url }
 
     mutating func forget() {
@@ -191,14 +181,11 @@ package struct DownloadMachine: Sendable {
         plan = nil
         known = nil
         digests = []
-        resumedByteCount = 0
-        dropsCondition = false
-        isUnproven = false
-        hasUnsavedProgress = false
+        (resumedByteCount, dropsCondition, isUnproven, hasUnsavedProgress) = (0, false, false, false)
     }
 
     /// Counts a restart, forgets the file, and reports the reason.
-    /// - Parameter isBroken: whether the reason is a failed transfer that cannot be resumed.
+    /// - Parameter isBroken: Whether the reason is a failed transfer that cannot be resumed.
     mutating func startGeneration(
         _ reason: DownloadEvent.RestartReason, afterFailure isBroken: Bool = false, _ now: MonotonicTime
     ) -> [Effect] {
@@ -262,7 +249,7 @@ package struct DownloadMachine: Sendable {
     package mutating func allow(segments: Int?, now: MonotonicTime) { ramp.allow(segments, now: now) }
 
     /// Handles the passing of time: another connection, the end of a delay, a checkpoint.
-    /// - Parameter hold: the effect of our own limits on the transfers since the last tick.
+    /// - Parameter hold: The effect of our own limits on the transfers since the last tick.
     package mutating func tick(_ now: MonotonicTime, hold: BandwidthThrottling = .unlimited) -> [Effect] {
         guard !isOver else { return [] }
         pacing.sample(hold)
@@ -276,9 +263,9 @@ package struct DownloadMachine: Sendable {
         return effects
     }
 
-    /// The time from the last checkpoint to the next one. At first it is shorter, so that most of a download that is
-    /// killed early survives: a 64th of the elapsed time, at least a tenth of a second. If syncs are slow, it is 16
-    /// times the duration of the last one. It is never longer than the options specify.
+    /// The time from the last checkpoint to the next one: at most that of the options. At first it is a 64th of the
+    /// elapsed time, at least 100 ms, so that most of a download that is killed early survives; if syncs are slow, 16
+    /// times the duration of the last one.
     private var interval: Duration {
         let wanted = max(.milliseconds(50), options.checkpointInterval)
         return min(wanted, max(.milliseconds(100), lastCheckpoint.since(began) / 64, checkpointTime * 16))
@@ -293,8 +280,7 @@ package struct DownloadMachine: Sendable {
     // MARK: Bytes
 
     /// Records received bytes of a transfer.
-    /// - Returns: Their offset, the number of wanted bytes among them, and whether more bytes are wanted; `nil` for an
-    ///   inactive transfer.
+    /// - Returns: The offset and number of wanted bytes, and whether more are wanted; `nil` for an inactive transfer.
     package mutating func accept(_ id: UInt64, _ count: UInt64, now: MonotonicTime) -> (
         offset: UInt64, count: UInt64, wantsMore: Bool
     )? {
@@ -328,7 +314,6 @@ package struct DownloadMachine: Sendable {
     mutating func fail(_ error: HTTPError) -> [Effect] {
         var failure = error
         failure.resumableByteCount = isResumable ? plan?.writtenCount : nil
-        if let kept = failure.resumableByteCount { failure.message += "; \(kept) bytes are kept" }
         return stop() + [.fail(failure)]
     }
 

@@ -21,8 +21,8 @@ package enum DownloadResponseRule {
         case whole
         /// The whole file from its first byte, in another representation than the known one.
         case changedWhole
-        /// Possibly the whole file, but without a validator although the file had a strong one. It is more likely the
-        /// page of a captive portal or a login than another representation.
+        /// Possibly the whole file, but without a validator although the file had a strong one: more likely the page of
+        /// a captive portal or a login.
         case unproven
         /// A part of the file in another representation than the known one.
         case changedPart
@@ -35,8 +35,7 @@ package enum DownloadResponseRule {
         /// A status that is not a success.
         case failed
 
-        /// Whether a transfer beside others can use the response. If not, there are enough transfers. A bad status
-        /// counts as a failed connection.
+        /// Whether an additional transfer can use the response. If not, there are enough transfers.
         package var isUsableByAdditional: Bool {
             switch self {
             case .part, .rangeIgnored, .failed: true
@@ -47,9 +46,9 @@ package enum DownloadResponseRule {
 
     /// Classifies a response.
     /// - Parameters:
-    ///   - known: the representation of the received bytes; `nil` without any.
-    ///   - former: the representation with a strong validator that was discarded, if no other has been seen since.
-    ///   - total: the length of the file, if it is known.
+    ///   - known: The representation of the received bytes; `nil` without any.
+    ///   - former: The representation with a strong validator that was discarded, if no other has been seen since.
+    ///   - total: The length of the file, if it is known.
     package static func decision(
         _ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, former: Representation? = nil,
         total: UInt64?
@@ -140,7 +139,7 @@ package struct DownloadResponseHead: Sendable {
     package var isMultipart: Bool
     /// The announced length of the body; `nil` without a `Content-Length`.
     package var byteCount: UInt64?
-    /// The representation that its bytes belong to.
+    /// The representation that the bytes belong to.
     package var representation: Representation
     /// `Retry-After`; `nil` without a valid one.
     package var retryAfter: Duration?
@@ -192,7 +191,6 @@ package struct DownloadRequest: Sendable {
     package var range: Range<UInt64>?
     /// The value of `If-Range`; `nil` for none.
     package var condition: String?
-    /// The time of the request.
     var time: MonotonicTime
     /// The number of bytes at the start of the range that are already received, and are requested for comparison.
     package var overlap: UInt64 = 0

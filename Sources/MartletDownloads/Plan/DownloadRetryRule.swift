@@ -13,19 +13,19 @@ package enum DownloadRetryRule {
 
     /// Statuses of transient failures.
     package static let passing: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
-    /// Statuses of an expired signed URL.
+    /// Statuses that may mean an expired signed URL.
     package static let expired: Set<Int> = [401, 403, 404, 410]
     /// Statuses with which some servers reject any request that has a `Range`.
     package static let rejectingRange: Set<Int> = [400, 403, 405, 406, 412, 500, 501, 503]
 
-    /// The action after a status that is not a success.
-    /// - Parameter isCrossOrigin: whether a redirect led to another URL than the original one.
+    /// Returns the action after a status that is not a success.
+    /// - Parameter isCrossOrigin: Whether a redirect led to another URL than the original one.
     package static func action(status: Int, retryAfter: Duration?, isCrossOrigin: Bool) -> Action {
         if passing.contains(status) { return .retry(after: retryAfter) }
         return isCrossOrigin && expired.contains(status) ? .requestOriginal : .fail
     }
 
-    /// The action after an error of a call.
+    /// Returns the action after an error of a call.
     package static func action(_ error: HTTPError, isCrossOrigin: Bool) -> Action {
         switch error.code {
         case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated:
@@ -56,9 +56,8 @@ package enum DownloadRetryRule {
     }
 }
 
-/// Detects whether our own rate limit slows down the transfers of a download. Another connection is then useless, and
-/// taking over a range only discards bytes in transit. A limit allows a burst at first, so one sample without a wait
-/// proves nothing.
+/// A detector of our own rate limit, which slows down the transfers of a download. Another connection is then useless,
+/// and taking over a range only discards bytes in transit. One sample without a wait proves nothing: it may be a burst.
 package struct ThrottlingDetector: Sendable {
     /// The number of samples without a wait after which the limit is assumed not to apply.
     package static let freeSampleCount = 3

@@ -7,10 +7,9 @@ package struct Representation: Hashable, Sendable {
     package var entityTag: EntityTag?
     /// `Last-Modified` as received; `nil` without a valid one.
     package var lastModified: String?
-    /// Whether ``lastModified`` is at least 60 s older than the response, and so a strong validator (RFC 9110
-    /// §8.8.2.2).
+    /// Whether ``lastModified`` is a strong validator, 60 s older than the response (RFC 9110 §8.8.2.2).
     package var isLastModifiedStrong = false
-    /// The content codings of its bytes; `nil` for none.
+    /// The content codings of the bytes; `nil` for none.
     package var coding: String?
 
     /// Creates a representation without validators.
@@ -70,14 +69,12 @@ package struct Representation: Hashable, Sendable {
 }
 
 /// Signed URLs of file stores, which are valid for a limited time: later the same file has another URL. Files are
-/// distinguished by the URL without its signature. The parameters of signatures are known for the common stores only;
-/// any other parameter may identify the file. An entity tag does not suffice: two files may have the same tag, since it
-/// is only valid for one URL (RFC 9110 §8.8.3).
+/// distinguished by the URL without its signature, whose parameters are known for the common stores only. An entity tag
+/// does not suffice, because two files may have the same tag (RFC 9110 §8.8.3).
 enum SignedURL {
     /// The prefixes of the parameters of Amazon S3 (version 4) and Google Cloud Storage.
     private static let prefixes = ["x-amz-", "x-goog-"]
-    /// The parameters of Akamai, and the signers of S3 (version 2), CloudFront, Google Cloud Storage (version 2),
-    /// Alibaba OSS.
+    /// The parameters of Akamai, and the signers of S3 and Google Cloud Storage (version 2), CloudFront, Alibaba OSS.
     private static let names: Set<String> = signers.union(["security-token", "hdnea", "hdntl", "hdnts"])
     private static let signers: Set<String> = ["awsaccesskeyid", "key-pair-id", "googleaccessid", "ossaccesskeyid"]
     /// The other parameters of these signers. The names are common words: they count only together with a signer.

@@ -1,8 +1,8 @@
 package import MartletTransport
 
-/// The received bytes of a file, the bytes that transfers fetch, and the bytes to request next. A pure state machine:
-/// time is passed in. Every byte of the file is written, claimed by a transfer, or missing. Two transfers claim the
-/// same bytes only in the race for the end of the file: the faster one ends the other.
+/// The received bytes of a file, the bytes that transfers fetch, and the bytes to request next. Time is passed in.
+/// Every byte of the file is written, claimed by a transfer, or missing. Two transfers claim the same bytes only when
+/// they race for the end of the file; the faster one ends the other.
 package struct SegmentPlan: Sendable {
     /// The range of a transfer.
     package struct Claim: Sendable {
@@ -28,13 +28,12 @@ package struct SegmentPlan: Sendable {
     package static let chunkSeconds = 3.0
     /// The minimum range that is taken over from a transfer: 64 KiB. Two transfers race for a smaller rest.
     package static let minimumSplitByteCount: UInt64 = 64 << 10
-    /// The remaining time below which a transfer keeps its range: four response times, within these bounds. Initially
-    /// the upper bound.
+    /// The bounds of the remaining time below which a transfer keeps its range: four response times, at first the upper
+    /// bound.
     package static let patience = Duration.milliseconds(100)...Duration.milliseconds(500)
 
     /// The length of the file; `nil` while it is unknown.
     package private(set) var total: UInt64?
-    /// The written ranges.
     package private(set) var written: RangeSet<UInt64>
     /// The active transfers by number.
     package private(set) var claims: [UInt64: Claim] = [:]
@@ -55,7 +54,7 @@ package struct SegmentPlan: Sendable {
     private var longestPatience: Double { givenPatience ?? SegmentPlan.patience.upperBound / .seconds(1) }
 
     /// Creates a plan of a file that may have written bytes.
-    /// - Parameter patience: the fixed patience; `nil` to derive it from response times.
+    /// - Parameter patience: The fixed patience; `nil` to derive it from response times.
     package init(
         total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil, patience: Duration? = nil
     ) {
@@ -70,11 +69,10 @@ package struct SegmentPlan: Sendable {
 
     // MARK: Inspection
 
-    /// The number of written bytes.
     package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
 
-    /// The number of received bytes: the written ones, and those of the transfers that are not written yet.
-    /// - Parameter waiting: the number of received bytes of each transfer past its position.
+    /// Returns the number of received bytes: the written ones, and those of the transfers that are not written yet.
+    /// - Parameter waiting: The number of received bytes of each transfer past its position.
     package func receivedCount(waiting: [UInt64: UInt64]) -> UInt64 {
         var received = written
         for (id, claim) in claims {
@@ -93,7 +91,7 @@ package struct SegmentPlan: Sendable {
     /// Whether all bytes are written.
     package var isComplete: Bool { total.map { $0 == prefixCount } ?? false }
 
-    /// The ranges that are neither written nor claimed, in order.
+    /// Returns the ranges that are neither written nor claimed, in order.
     func missing() -> [Range<UInt64>] {
         guard let total else { return claims.isEmpty ? [prefixCount..<UInt64.max] : [] }
         var missing = RangeSet(0..<total).subtracting(written)
@@ -103,7 +101,7 @@ package struct SegmentPlan: Sendable {
         return Array(missing.ranges)
     }
 
-    /// The number of bytes written just before an offset without a gap.
+    /// Returns the number of bytes written just before an offset without a gap.
     package func writtenCount(before offset: UInt64) -> UInt64 {
         guard let range = written.ranges.last(where: { $0.lowerBound < offset }), range.upperBound >= offset else {
             return 0
@@ -115,10 +113,10 @@ package struct SegmentPlan: Sendable {
 
     /// Assigns bytes to a transfer.
     /// - Parameters:
-    ///   - id: the number of the transfer, which must be new.
-    ///   - takesOver: whether it may take over bytes that another transfer has claimed and not received.
-    ///   - inOnePiece: whether it gets all of the first gap.
-    ///   - others: the number of transfers that may join soon. Each is reserved a share, because initial rates are
+    ///   - id: The number of the transfer, which must be new.
+    ///   - takesOver: Whether it may take over bytes that another transfer has claimed and not received.
+    ///   - inOnePiece: Whether it gets all of the first gap.
+    ///   - others: The number of transfers that may join soon. Each is reserved a share, because initial rates are
     ///     often too high.
     /// - Returns: The bytes; `nil` if there are no bytes to assign.
     package mutating func claim(
@@ -157,7 +155,7 @@ package struct SegmentPlan: Sendable {
         return range
     }
 
-    /// The size of a request: the bytes of three seconds.
+    /// Returns the size of a request: the bytes of three seconds.
     private func chunk(at now: MonotonicTime) -> UInt64 {
         let rates = claims.values.map { $0.rate.value(at: now) }.filter { $0 > 0 }
         let mean = rates.isEmpty ? lastRate : rates.reduce(0, +) / Double(rates.count)
@@ -169,8 +167,7 @@ package struct SegmentPlan: Sendable {
     /// The rate of the transfer that ended last.
     private var lastRate = 0.0
 
-    /// Takes over a share, in proportion to the rates, of the range that will take longest. Races for all of a small
-    /// range.
+    /// Takes over a share, in proportion to the rates, of the range that will take longest; races for a small range.
     private mutating func splitSlowest(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
         // A range without an end cannot be divided.
         guard total != nil else { return nil }
@@ -214,8 +211,7 @@ package struct SegmentPlan: Sendable {
     package mutating func answered(after time: Duration) { answerTime = max(answerTime ?? 0, time / .seconds(1)) }
 
     /// Records received bytes of a transfer.
-    /// - Returns: Their offset, the number of wanted bytes among them, and whether more bytes are wanted; `nil` for an
-    ///   inactive transfer.
+    /// - Returns: The offset and number of wanted bytes, and whether more are wanted; `nil` for an inactive transfer.
     package mutating func accept(_ id: UInt64, _ count: UInt64, now: MonotonicTime) -> (
         offset: UInt64, count: UInt64, wantsMore: Bool
     )? {
@@ -265,7 +261,6 @@ package struct SegmentPlan: Sendable {
 }
 
 extension Range<UInt64> {
-    /// The number of bytes.
     package var byteCount: UInt64 { upperBound - lowerBound }
 }
 

@@ -13,10 +13,10 @@ package struct TransferRate: Sendable {
     /// Creates a rate that is measured from now on.
     package init(from now: MonotonicTime) { (start, begin, newest) = (now, now, now) }
 
-    /// The seconds since the start.
+    /// Returns the seconds since the start.
     package func age(at now: MonotonicTime) -> Double { now.seconds(since: start) }
 
-    /// The seconds since bytes last arrived.
+    /// Returns the seconds since bytes last arrived.
     package func silence(at now: MonotonicTime) -> Double { now.seconds(since: newest) }
 
     /// Adds received bytes.
@@ -30,7 +30,7 @@ package struct TransferRate: Sendable {
         newest = now
     }
 
-    /// The rate; 0 before any bytes arrived, and if none arrived for two seconds.
+    /// Returns the rate; 0 before any bytes arrived, and if none arrived for two seconds.
     package func value(at now: MonotonicTime) -> Double {
         // A short current span is not representative without the previous one.
         let count = current + last.count
@@ -46,7 +46,7 @@ extension MonotonicTime {
     }
 }
 
-/// The displayed rate: bytes per second over the last ten seconds of this run, falling to 0 when nothing arrives.
+/// The displayed rate, in bytes per second over the last ten seconds of this run.
 package struct ProgressRate: Sendable {
     private static let slotNanoseconds: UInt64 = 500_000_000
     private static let slotCount = 20
@@ -78,14 +78,14 @@ package struct ProgressRate: Sendable {
         newest = max(newest, now)
     }
 
-    /// The rate in bytes per second.
+    /// Returns the rate in bytes per second.
     package mutating func value(at now: MonotonicTime) -> Double {
         turn(to: now)
         let span = Double(ProgressRate.slotNanoseconds) / 1e9 * Double(ProgressRate.slotCount)
         return Double(slots.reduce(0, +)) / max(0.05, min(span, now.seconds(since: start)))
     }
 
-    /// The time since bytes last arrived; zero within the first second.
+    /// Returns the time since bytes last arrived; zero within the first second.
     package func stalled(at now: MonotonicTime) -> Duration {
         let span = now.since(newest)
         return span < .seconds(1) ? .zero : span

@@ -4,15 +4,14 @@ package import MartletCore
 package struct DownloadItem: Sendable {
     /// The stored state.
     package enum Stage: Sendable {
-        /// It waits, or ran when the process ended.
+        /// The download is queued, or ran when the process ended.
         case waiting
-        /// It is paused.
         case paused
-        /// It was cancelled, and its received bytes are still to be removed.
+        /// The download was cancelled, and its received bytes are still to be removed.
         case cancelled
         /// The file is complete.
         case finished(DownloadResult)
-        /// It failed with this error.
+        /// The download failed with this error.
         case failed(HTTPError)
     }
 
@@ -56,7 +55,7 @@ package struct DownloadItem: Sendable {
     /// The host and the port of the current URL, by which downloads are counted.
     package var host: String { "\(place.host):\(place.port)" }
 
-    /// The plan of a run: into the directory while the file name is unknown, later to that file.
+    /// The plan of a run. Its target is the directory while the file name is unknown, later that file.
     package var plan: DownloadJob.Plan {
         DownloadJob.Plan(url: url, target: path.map { .file($0) } ?? target, options: options, publication: publication)
     }
@@ -68,7 +67,7 @@ package struct DownloadItem: Sendable {
     }
 
     /// Whether a new download has the same target, and one of the URLs of this one. Signatures are not compared.
-    /// - Parameter unsigned: the URL of the new download without its signature.
+    /// - Parameter unsigned: The URL of the new download without its signature.
     func isSameTransfer(as new: DownloadItem, at unsigned: String) -> Bool {
         guard target == new.target else { return false }
         let urls = [url] + movedURLs

@@ -2,12 +2,12 @@ import FoundationEssentials
 package import MartletCore
 import MartletStreams
 
-/// The file format of a download: a ``RecordEnvelope`` with the magic `MRTd` and the fields of its ``DownloadItem``,
-/// without user info and credentials. Version 2; version 1 has no ``PublicationRecord``.
+/// The file format of a download: a ``RecordEnvelope`` with the magic `MRTq` (formerly `MRTd`, as of ``ResumeRecord``)
+/// and the fields of its ``DownloadItem``, without user info and credentials. Version 1 has no ``PublicationRecord``.
 package enum DownloadItemCodec {
     /// The maximum length of the file in bytes.
     package static let byteLimit = 4 << 20
-    private static let envelope = RecordEnvelope(magic: "MRTd", version: 2, byteLimit: byteLimit)
+    private static let envelope = RecordEnvelope(magic: "MRTq", former: "MRTd", version: 2, byteLimit: byteLimit)
     private static let textLimit = 1 << 20
     private static let messageLimit = 4096
 
@@ -24,7 +24,6 @@ package enum DownloadItemCodec {
         }
     }
 
-    /// Decodes a download.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> DownloadItem {
         try envelope.decode(bytes) { reader, version throws(RecordReader.FieldError) in
             try item(&reader, version: version)
@@ -108,8 +107,7 @@ package enum DownloadItemCodec {
         } catch {
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
-                message: "the download's options cannot be stored: they contain a closure", underlying: error
-            )
+                message: "the download's options cannot be stored: they contain a closure", underlying: error)
         }
     }
 

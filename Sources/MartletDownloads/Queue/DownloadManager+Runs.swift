@@ -4,7 +4,6 @@ import Synchronization
 // Carries out the machine's decisions: starts and ends runs, emits events, and writes records. Each function decides
 // and emits before it first suspends. Decisions are written in their order.
 extension DownloadManager {
-    /// Restores the downloads from the contents of the directory.
     func restore(_ contents: DownloadStore.Contents) {
         for finding in contents.findings { log.add(finding) }
         var arrivals: [DownloadQueueMachine.Arrival] = []
@@ -83,7 +82,7 @@ extension DownloadManager {
         if effects.isAllFinished {
             log.add(.allFinished)
             if let delegate = session.configuration.delegate {
-                // Unstructured: the manager does not wait for user code.
+                // Unstructured, because the manager does not wait for user code.
                 Task { [directory] in await delegate.backgroundFinished(in: directory) }
             }
         }
@@ -103,8 +102,7 @@ extension DownloadManager {
                 guard let self else { throw CancellationError() }
                 await self.note(id, run, publication)
             })
-        // The manager is not retained, so that releasing it ends the runs; the store is retained, and with it the
-        // directory's lock.
+        // The manager is not retained, so that its release ends the runs. The store has the directory's lock.
         runs.add { [weak self, store] in
             let outcome = await run.run(order)
             await self?.end(id, run, outcome)
@@ -117,14 +115,7 @@ extension DownloadManager {
         let job = entry.job ?? make(entry.item.plan, entry.status, slots)
         runs.add { [weak self, store] in
             var fileError: HTTPError?
-            do { try await job.discard() } catch {
-                fileError =
-                    error as? HTTPError
-                    ?? HTTPError(
-                        .fileFailed, phase: .preparing, message: "the received bytes could not be removed",
-                        underlying: error
-                    )
-            }
+            do throws(HTTPError) { try await job.discard() } catch { fileError = error }
             await self?.discarded(id, fileError)
             withExtendedLifetime(store) {}
         }

@@ -4,14 +4,14 @@ package import MartletCore
 ///
 /// | phase | meaning | left by |
 /// |---|---|---|
-/// | waiting | it is queued | its turn; pause, cancel |
-/// | running | it holds a file slot | its end; pause, cancel |
-/// | stopping | it has to end, and holds its slot | its end |
-/// | paused | it holds no slot, and counts as unfinished | resume, cancel |
-/// | recording | its file is complete, and its record is being written | the end of the write |
-/// | removing | its bytes are being removed | the end of the removal |
-/// | failed | it is over, unless it is resumed | resume, cancel, removal |
-/// | finished | it is over | removal |
+/// | waiting | queued | its turn; pause, cancel |
+/// | running | holds a file slot | its end; pause, cancel |
+/// | stopping | has to end, and holds its slot | its end |
+/// | paused | holds no slot, and counts as unfinished | resume, cancel |
+/// | recording | the file is complete, and its record is being written | the end of the write |
+/// | removing | the bytes are being removed | the end of the removal |
+/// | failed | over, unless it is resumed | resume, cancel, removal |
+/// | finished | over | removal |
 ///
 /// Waiting downloads are ordered by level: the priority, plus one for each aging interval that they have waited, up to
 /// the highest; within a level, FIFO. So no download waits forever, even if others are added after it.
@@ -29,21 +29,20 @@ package struct DownloadQueueMachine: Sendable {
 
     /// The phase after a download has stopped.
     package enum Goal: Hashable, Sendable {
-        /// It is paused.
+        /// The download is paused.
         case pause
-        /// It is queued again: it was paused, and resumed before it had ended.
+        /// The download is queued again: it was paused, and resumed before its run had ended.
         case again
-        /// Its bytes are removed.
+        /// The bytes of the download are removed.
         case cancel
     }
 
-    /// The outcome of a run.
     package enum Outcome: Hashable, Sendable {
         /// The file is complete.
         case finished
-        /// It failed, and can be resumed.
+        /// The run failed. The download can be resumed.
         case failed
-        /// It was stopped, and the received bytes are retained.
+        /// The run was stopped. The received bytes are retained.
         case stopped
     }
 
@@ -106,13 +105,13 @@ package struct DownloadQueueMachine: Sendable {
     private var isClosed = false
 
     /// Creates an empty queue.
-    /// - Parameter aging: the waiting time after which the level rises by one; at least 1 ms.
+    /// - Parameter aging: The waiting time after which the level rises by one; at least 1 ms.
     package init(limits: DownloadLimits, aging: Duration = .seconds(60)) {
         self.limits = limits
         self.aging = max(.milliseconds(1), aging)
     }
 
-    /// The phase of a download; `nil` if it is unknown.
+    /// Returns the phase of a download; `nil` if it is unknown.
     package func phase(of id: DownloadID) -> Phase? { entries[id]?.phase }
 
     /// Whether no download waits, runs, is paused or is being removed.
@@ -141,8 +140,7 @@ package struct DownloadQueueMachine: Sendable {
         return filled(effects, now)
     }
 
-    /// Pauses downloads together, so that none starts instead of another. Downloads that are over or being removed are
-    /// ignored.
+    /// Pauses downloads together, so that none starts instead of another. Others than unfinished ones are ignored.
     /// - Returns: The downloads that are paused now, or will be when their runs have ended; and the actions.
     package mutating func pause(_ ids: some Sequence<DownloadID>, now: MonotonicTime) -> (
         paused: [DownloadID], effects: Effects
@@ -167,7 +165,7 @@ package struct DownloadQueueMachine: Sendable {
     }
 
     /// Resumes a paused or failed download at the end of the queue. Has no effect on one that waits or runs.
-    /// - Parameter host: the new host; `nil` for the previous one.
+    /// - Parameter host: The new host; `nil` for the previous one.
     /// - Returns: The actions; `nil` if the download is unknown, finished or being removed.
     package mutating func resume(_ id: DownloadID, host: String? = nil, now: MonotonicTime) -> Effects? {
         guard let entry = entries[id] else { return nil }
@@ -209,9 +207,8 @@ package struct DownloadQueueMachine: Sendable {
         return filled(effects, now)
     }
 
-    /// Handles the end of a run. The outcome takes precedence over the request: a complete file is finished, and a
-    /// failure counts even if a pause was requested; a cancelled download is removed unless it is finished. One that
-    /// stopped without a request has failed, unless the queue is closed.
+    /// Handles the end of a run. A complete file is finished, even if a pause or a cancellation was requested. A
+    /// failure takes precedence over a pause. A run that stopped by itself has failed, unless the queue is closed.
     package mutating func end(_ id: DownloadID, _ outcome: Outcome, now: MonotonicTime) -> Effects {
         var effects = Effects()
         let goal: Goal?
@@ -258,7 +255,6 @@ package struct DownloadQueueMachine: Sendable {
         return true
     }
 
-    /// Changes the priority of a download.
     package mutating func setPriority(_ priority: DownloadPriority, of id: DownloadID) {
         guard let entry = entries[id], entry.priority != priority else { return }
         if entry.phase == .waiting { leaveLane(id) }
@@ -301,7 +297,7 @@ package struct DownloadQueueMachine: Sendable {
         if !places.isEmpty { lanes[lane] = places }
     }
 
-    /// The index of a ticket in a lane, or the one at which it would be inserted.
+    /// Returns the index of a ticket in a lane, or the one at which it would be inserted.
     private static func index(of ticket: Ticket, in places: [Place]) -> Int {
         var (low, high) = (0, places.count)
         while low < high {

@@ -7,7 +7,7 @@ final class DownloadRegistry: Sendable {
     struct Entry: Sendable {
         var status: DownloadStatus
         var place: DownloadLocation
-        /// Its part of the total.
+        /// The part of the download in the total.
         fileprivate var counted: TotalDownloadProgress.Part?
     }
 
@@ -29,7 +29,7 @@ final class DownloadRegistry: Sendable {
 
     /// The progress of all downloads together.
     let total = CurrentValue(Total())
-    /// Guards the above: the manager, and observers.
+    /// The lock on the state, used by the manager and observers.
     private let state = Mutex(State())
 
     /// All numbers in ascending order.
@@ -77,7 +77,7 @@ final class DownloadRegistry: Sendable {
         return value
     }
 
-    /// Ends the status of all downloads. Running ones become waiting, since a later manager resumes them.
+    /// Ends the status of all downloads. Running ones become waiting, because a later manager resumes them.
     func end() {
         let statuses = state.withLock { state in
             state.isEnded = true
@@ -97,7 +97,7 @@ final class DownloadRegistry: Sendable {
 /// The download of one file, as a manager runs it: any number of times.
 package protocol RunnableDownload: Sendable {
     /// Runs until the file is complete. Cancelling the task retains the received bytes and throws `CancellationError`.
-    /// - Parameter onPublication: writes the record of the complete file, before the file gets its name.
+    /// - Parameter onPublication: Writes the record of the complete file, before the file gets its name.
     /// - Throws: An ``HTTPError``; `CancellationError`; errors of `onPublication`.
     func run(onPublication: DownloadJob.PublicationHandler?) async throws -> DownloadResult
     /// Changes the URL for the next run.
@@ -105,7 +105,7 @@ package protocol RunnableDownload: Sendable {
     /// Changes the maximum rate immediately.
     func setBandwidth(_ rate: BandwidthRate?)
     /// Removes the received bytes. The download must not be running.
-    func discard() async throws
+    func discard() async throws(HTTPError)
     /// The path of the file, once it is known.
     var path: FilePath? { get }
 }
@@ -116,12 +116,11 @@ package typealias DownloadFactory =
 
 /// The source and the target of a managed download, for observers.
 final class DownloadLocation: Sendable {
-    /// Guards the item: the manager, and observers.
+    /// The lock on the item, used by the manager and observers.
     private let item: Mutex<DownloadItem>
 
     init(_ item: DownloadItem) { self.item = Mutex(item) }
 
-    /// Replaces the item.
     func update(_ item: DownloadItem) { self.item.withLock { $0 = item } }
 
     var url: HTTPURL { item.withLock { $0.place.withoutUserInfo } }

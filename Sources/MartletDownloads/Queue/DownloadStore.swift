@@ -1,8 +1,7 @@
 package import MartletCore
 
-/// The persistent part of a manager's downloads: a ``RecordDirectory`` of items (``DownloadItemCodec``), written by one
-/// thread in the order of the calls, which is that of the manager's decisions. Cancelling a task does not interrupt a
-/// write.
+/// The stored downloads of a manager: a ``RecordDirectory`` of items (``DownloadItemCodec``), written by one thread in
+/// the order of the calls. Cancelling a task does not interrupt a write.
 package final class DownloadStore: Sendable {
     /// The contents of a directory.
     package struct Contents: Sendable {
@@ -93,7 +92,6 @@ package final class DownloadStore: Sendable {
         }
     }
 
-    /// Removes a download.
     package func remove(_ id: DownloadID) async throws(HTTPError) {
         try await workers.run { [folder] () throws(HTTPError) in
             try HTTPError.storing { () throws(StorageError) in try folder.remove(id.number) }

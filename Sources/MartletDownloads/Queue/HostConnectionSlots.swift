@@ -36,7 +36,7 @@ package final class HostConnectionSlots: Sendable {
         }
     }
 
-    /// Guards the above: all downloads acquire and release slots.
+    /// The lock on the slots, used by all downloads.
     private let state: Mutex<State>
 
     /// Creates slots for a number of connections to each host, at least 1.
@@ -64,7 +64,7 @@ package final class HostConnectionSlots: Sendable {
         let isAcquired = await withTaskCancellationHandler {
             await suspend { (waiter: Waiter<Bool>) in
                 let isAcquired = state.withLock { state -> Bool? in
-                    // If the task was cancelled before the waiter was queued, the handler has not found the waiter.
+                    // A cancellation before the waiter was queued has not found it.
                     if Task.isCancelled { return false }
                     if state.tryAcquire(name) { return true }
                     state.hosts[name, default: Host()].waiters.append((number, waiter))
@@ -100,12 +100,11 @@ package final class HostConnectionSlots: Sendable {
         for waiter in served { waiter.resume(returning: true) }
     }
 
-    /// The number of acquired slots of a host.
+    /// Returns the number of acquired slots of a host.
     package func count(_ origin: HTTPURL.Origin) -> Int {
         state.withLock { $0.hosts[HostConnectionSlots.name(origin)]?.count ?? 0 }
     }
 
-    /// The number of waiters for all hosts.
     package var waitingCount: Int { state.withLock { $0.hosts.values.reduce(0) { $0 + $1.waiters.count } } }
 
     /// The number of hosts with an acquired slot or a waiter.

@@ -6,7 +6,7 @@ final class ManagedRun: Sendable {
     package enum Outcome: Sendable {
         case finished(DownloadResult)
         case failed(HTTPError)
-        /// Its task was cancelled, and the received bytes are retained.
+        /// The run's task was cancelled. The received bytes are retained.
         case stopped
 
         var machineOutcome: DownloadQueueMachine.Outcome {
@@ -27,7 +27,7 @@ final class ManagedRun: Sendable {
         var slots: HostConnectionSlots
         var prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)?
         var make: DownloadFactory
-        /// Receives the path of the file as soon as the run finds it out.
+        /// Receives the path of the file as soon as it is known.
         var named: @Sendable (FilePath) async -> Void
         /// Writes the record of the complete file, before the file gets its name.
         var onPublication: DownloadJob.PublicationHandler
@@ -47,7 +47,7 @@ final class ManagedRun: Sendable {
 
     private let stopping = CurrentValue(false)
     private let isSettled = CurrentValue(false)
-    /// Guards the above: the run, and the manager.
+    /// The lock on the state, used by the run and the manager.
     private let state = Mutex(State())
 
     func stop() { stopping.update { true } }
@@ -161,8 +161,8 @@ extension DownloadManager {
     /// Opens a directory of downloads, and resumes the unfinished ones.
     ///
     /// - Parameters:
-    ///   - directory: the directory; created with its parents if missing. Only its owner may write to it.
-    ///   - prepare: called at the start of each run with the fields of its requests and the URL of the file. It adds
+    ///   - directory: The directory; created with its parents if missing. Only its owner may write to it.
+    ///   - prepare: Called at the start of each run with the fields of its requests and the URL of the file. It adds
     ///     fields that are not stored, such as `Authorization`. An error that it throws fails the download.
     /// - Throws: An ``HTTPError``: `.alreadyInProgress` if a manager of any process has the directory;
     ///   `.fileFailed` if another user owns it, others may write to it, or it cannot be used.
@@ -211,7 +211,7 @@ extension DownloadStatus {
     }
 
     /// Updates the progress while no run does.
-    /// - Parameter isFinished: whether the last run is over; `false` before a run.
+    /// - Parameter isFinished: Whether the last run is over; `false` before a run.
     func settleProgress(isFinished: Bool = true, _ change: (inout DownloadProgress) -> Void = { _ in }) {
         progress.change { value in
             change(&value)

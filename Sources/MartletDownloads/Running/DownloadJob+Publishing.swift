@@ -7,15 +7,13 @@ extension DownloadJob {
 
     /// Gives the complete file its name.
     /// - Parameters:
-    ///   - result: the result; its path is the requested name.
+    ///   - result: The result; its path is the requested name.
     ///   - modified: `Last-Modified`, in seconds since 1970.
-    ///   - onPublication: writes the record of the complete file, before the file gets its name.
+    ///   - onPublication: Writes the record of the complete file, before the file gets its name.
     /// - Returns: The result with the name that the file got.
-    /// - Throws: An `HTTPError`: the file has no name; ``UnsyncedName``: a power cut may undo the rename;
-    ///   `CancellationError`.
+    /// - Throws: An `HTTPError`; ``UnsyncedName`` if a power cut may undo the rename; `CancellationError`.
     func publish(_ part: PartFile, _ result: DownloadResult, modified: Int64?, onPublication: PublicationHandler?)
-        async throws
-        -> DownloadResult
+        async throws -> DownloadResult
     {
         let collision = plan.options.collision
         var publication: PublicationRecord
@@ -27,7 +25,7 @@ extension DownloadJob {
             try await note(publication, onPublication)
             name = try await step(part) { () throws(StorageError) in try part.publish(collision) }
         } else {
-            // In one step, since nothing has to be recorded in between.
+            // In one step, because nothing has to be recorded in between.
             (publication, name) = try await step(part) { () throws(StorageError) in
                 try self.publishAtOnce(part, result, modified: modified)
             }
@@ -48,7 +46,7 @@ extension DownloadJob {
     }
 
     /// Gives the complete file its name in one step, if nothing has to be recorded before. Blocks.
-    /// - Returns: The record, and the name; `nil` as the name if the file cannot be renamed, but perhaps copied.
+    /// - Returns: The record, and the name; a `nil` name if the file cannot be renamed, but perhaps copied.
     func publishAtOnce(_ part: PartFile, _ result: DownloadResult, modified: Int64?) throws(StorageError) -> (
         publication: PublicationRecord, name: PublishedName?
     ) {

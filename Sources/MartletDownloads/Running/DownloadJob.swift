@@ -4,8 +4,8 @@ import MartletCoding
 package import MartletCore
 import Synchronization
 
-/// One download, run any number of times: each run resumes where the previous one stopped. One run is active at a time,
-/// and holds the lock of the part file. Two jobs with the same target never run concurrently, in any process.
+/// One download, which may run any number of times: each run resumes where the previous one stopped, and holds the lock
+/// of the part file. Two jobs with the same target never run concurrently, in any process.
 package final class DownloadJob: Sendable {
     /// The inputs of a download.
     package struct Plan: Sendable {
@@ -40,14 +40,14 @@ package final class DownloadJob: Sendable {
     let status: DownloadStatus
     let files: any FileSystem
     private let bandwidth: BandwidthGroup
-    /// Guards the above: runs, and observers between them.
+    /// The lock on the state, used by runs, and by observers between them.
     let state: Mutex<State>
 
     /// Creates a download that does not run yet.
     /// - Parameters:
-    ///   - session: sends the requests; its cache is not used, and its errors are not mapped.
-    ///   - slots: the connection slots; `nil` for no other limit than the session's.
-    ///   - status: receives the state, the progress and the events.
+    ///   - session: Sends the requests; its cache is not used, and its errors are not mapped.
+    ///   - slots: The connection slots; `nil` for no other limit than the session's.
+    ///   - status: Receives the state, the progress and the events.
     package init(
         _ plan: Plan, session: HTTPSession, slots: HostConnectionSlots? = nil, status: DownloadStatus,
         files: any FileSystem = LinuxFileSystem()
@@ -76,9 +76,8 @@ package final class DownloadJob: Sendable {
     var url: HTTPURL { state.withLock { $0.url } }
 
     /// Runs until the file is complete. When the task is cancelled, the bytes that another run can reuse are retained,
-    /// and no connection or file is open. If an earlier run gave the file its name and could not report that, this is
-    /// detected, and nothing is fetched.
-    /// - Parameter onPublication: writes the record of the complete file, before the file gets its name.
+    /// and no connection or file is open. If an earlier run has already published the file, nothing is fetched.
+    /// - Parameter onPublication: Writes the record of the complete file, before the file gets its name.
     /// - Throws: An `HTTPError`; `CancellationError`; errors of `onPublication`.
     package func run(onPublication: PublicationHandler? = nil) async throws -> DownloadResult {
         if let publication = state.withLock({ $0.publication }) {
@@ -86,11 +85,13 @@ package final class DownloadJob: Sendable {
             state.withLock { $0.publication = nil }
             try await onPublication?(nil)
         }
-        do { return try await DownloadRun(self, onPublication: onPublication).run() } catch let error as HTTPError {
+        let run = DownloadRun(self, onPublication: onPublication)
+        do { return try await run.run() } catch let error as HTTPError {
             guard error.code == .fileExists, let present = state.withLock({ $0.present }) else { throw error }
+            let result = try await run.verifyExisting(present, after: error)
             // The file appeared during the transfer, and the received bytes are useless.
             if error.unpublishedFile != nil { try? await discard() }
-            return shown(present)
+            return shown(result)
         }
     }
 
@@ -109,27 +110,30 @@ package final class DownloadJob: Sendable {
     var hold: BandwidthThrottling { bandwidth.checkThrottling() }
 
     /// Removes the received bytes while the download does not run.
-    /// - Throws: An `HTTPError` with the code `.alreadyInProgress` if it runs elsewhere.
-    package func discard() async throws {
+    /// - Throws: `.alreadyInProgress` if it runs elsewhere; the error of a file that cannot be removed.
+    package func discard() async throws(HTTPError) {
         guard let target = state.withLock({ $0.target }) else { return }
-        let files = files
-        let names = PartNames(target: target)
-        let isFree = await BlockingThreadPool.shared.run { () -> Bool in
-            do throws(StorageError) { _ = try files.status(at: names.part) } catch {
-                // A record without its bytes is useless, and belongs to no download.
-                if error.isMissingFile { for path in [names.record, names.nextRecord] { try? files.remove(path) } }
+        let (files, names) = (files, PartNames(target: target))
+        let isFree: Bool
+        do throws(StorageError) {
+            isFree = try await BlockingThreadPool.shared.run { () throws(StorageError) -> Bool in
+                if try files.statusIfPresent(at: names.part) == nil {
+                    // A record without its bytes is useless, and belongs to no download.
+                    try PartFile.remove(names.companions, files)
+                } else if let part = try PartFile.open(names, files: files) {
+                    try part.discard()
+                } else {
+                    return false
+                }
                 return true
             }
-            guard let part = try? PartFile.open(names, files: files) else { return false }
-            part.discard()
-            return true
-        }
+        } catch { throw HTTPError(storing: error) }
         if !isFree { throw DownloadJob.targetInUseError(target) }
     }
 
     // MARK: Requests
 
-    /// The HTTP request of a transfer.
+    /// Returns the HTTP request of a transfer.
     func request(_ question: DownloadRequest) throws -> HTTPRequest {
         var fields = try plan.options.headers.checked(question.url)
         if isCrossOrigin(question) {
@@ -144,13 +148,12 @@ package final class DownloadJob: Sendable {
 
     private var redirects: RedirectPolicy { plan.options.request.redirects ?? session.configuration.redirects }
 
-    /// Whether a redirect led to another origin than that of the URL. Credentials are sent only to the origin that they
-    /// were given for.
+    /// Whether a redirect led to another origin than that of the URL, to which no credentials may be sent.
     private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
         question.url.origin != url.origin && !redirects.sendsCredentialsCrossOrigin
     }
 
-    /// The options of a request that override the session's configuration.
+    /// Returns the options of a request that override the session's configuration.
     func requestOptions(for question: DownloadRequest) -> RequestOptions {
         var options = plan.options.request
         if isCrossOrigin(question) {
@@ -182,8 +185,7 @@ package final class DownloadJob: Sendable {
 
     // MARK: Files
 
-    /// Whether the bytes of a record may be reused: its URL is the current or an earlier one. Signatures in the query
-    /// are not compared.
+    /// Whether the bytes of a record may be reused: its URL, without a signature, is the current or an earlier one.
     func isValid(_ record: ResumeRecord) -> Bool {
         let (url, earlier) = state.withLock { ($0.url, $0.earlier) }
         return ([url] + earlier).contains { known in
@@ -196,9 +198,8 @@ package final class DownloadJob: Sendable {
             .alreadyInProgress, phase: .preparing, message: "\(target) is already being written by another download")
     }
 
-    /// Opens the part file of the target. If the file name is unknown, searches the directory for a record with this
-    /// URL, and opens its part file.
-    /// - Parameter use: uses the part file on the same worker.
+    /// Opens the part file of the target; if the file name is unknown, that of a record in the directory with this URL.
+    /// - Parameter use: Uses the part file on the same worker.
     /// - Returns: The result of `use`; `nil` if no file was opened.
     func openPart(_ use: @escaping @Sendable (PartFile) -> ResumeRecord?) async throws -> ResumeRecord? {
         var found = state.withLock { $0.target }.map { PartNames(target: $0) }
@@ -249,7 +250,8 @@ package final class DownloadJob: Sendable {
             let isThere = kind(of: names.target)
             let isTaken = isThere != nil
             if isTaken, collision == .fail || collision == .skip || (collision == .overwrite && isThere == .folder) {
-                removeOrphans(of: names)
+                // A run that was killed after it gave the file its name may have left a record, which is useless.
+                if kind(of: names.part) == nil { try? PartFile.remove(names.companions, files) }
                 skip(names.target)
                 let what = isThere == .folder ? "there is a directory" : "there is a file"
                 throw HTTPError(
@@ -284,15 +286,6 @@ package final class DownloadJob: Sendable {
         state.withLock { ($0.target, $0.present) = (target, result) }
     }
 
-    /// Removes the files of a run that was killed after it gave the file its name: a record without its bytes is
-    /// useless.
-    private func removeOrphans(of names: PartNames) {
-        guard kind(of: names.part) == nil else { return }
-        for path in [names.record, names.nextRecord, names.nextPart] where kind(of: path) == .file {
-            try? files.remove(path)
-        }
-    }
-
     /// Whether a path is a device, a pipe or a socket, or a symbolic link to one, such as `/dev/stdout`.
     private static func isEndpoint(_ path: String) -> Bool {
         var status = stat()
@@ -308,7 +301,7 @@ package final class DownloadJob: Sendable {
         status.changed(event)
         guard case .started(let count) = event, count > 0, let delegate = session.configuration.delegate else { return }
         let url = url.withoutUserInfo
-        // Unstructured: a run holds the part file, and does not wait for user code.
+        // Unstructured, because a run holds the part file, and does not wait for user code.
         Task { await delegate.transferResumed(of: url, at: count, expecting: total) }
     }
 }
@@ -324,9 +317,7 @@ package final class DownloadStatus: Sendable {
         package static func == (left: Stamped, right: Stamped) -> Bool { left.number == right.number }
     }
 
-    /// The latest progress.
     package let progress = CurrentValue(DownloadProgress())
-    /// The latest state.
     package let states: CurrentValue<Stamped>
     package let events = ReplayingEventBroadcaster<DownloadEvent>()
     /// Called with each event of a run, and with `nil` after each change of progress or state, outside of their locks.
@@ -337,16 +328,13 @@ package final class DownloadStatus: Sendable {
         states = CurrentValue(Stamped(number: 1, state: state))
     }
 
-    /// The latest state.
     package var state: DownloadState { states.value.state }
 
-    /// Enters a state.
     package func become(_ state: DownloadState) {
         states.change { $0 = Stamped(number: $0.number + 1, state: state) }
         changed(nil)
     }
 
-    /// Replaces the progress.
     package func updateProgress(_ value: () -> DownloadProgress) {
         progress.update(value)
         changed(nil)

@@ -2,9 +2,8 @@ import MartletCore
 import MartletNetwork
 import Synchronization
 
-/// One run of a download: it performs the actions of its machine.
-/// Transfers and checkpoints are tasks of one group. They send signals, and so does a clock. The machine is guarded by
-/// a lock, since workers that write query it for each block.
+/// One run of a download: it performs the actions of its machine. Transfers and checkpoints are tasks of one group.
+/// They send signals, and so does a clock.
 final class DownloadRun: Sendable {
     /// A report to the run.
     enum Signal: Sendable {
@@ -21,7 +20,7 @@ final class DownloadRun: Sendable {
         /// All bytes are written.
         case complete
         case failed(HTTPError)
-        /// Its task, or a call of it, was cancelled.
+        /// The run's task, or one of its calls, was cancelled.
         case stopped
     }
 
@@ -32,8 +31,7 @@ final class DownloadRun: Sendable {
         var transfers: [UInt64: Transfer] = [:]
         /// The bytes of all bodies that are in the rate.
         var ratedByteCount: UInt64 = 0
-        /// The maximum number of received bytes that was reported for a generation, since taking over a range may lose
-        /// some.
+        /// The maximum number of received bytes that was reported for a generation. Taking over a range may lose bytes.
         var shown: (generation: UInt32, byteCount: UInt64) = (0, 0)
         let began: MonotonicTime
         var metrics = DownloadMetrics()
@@ -46,7 +44,7 @@ final class DownloadRun: Sendable {
         /// The name that the file got as soon as its last bytes were written.
         var name: PublishedName?
 
-        /// The place for bytes that arrive now.
+        /// The destination of bytes that arrive now.
         var place: Place { (machine.generation, restartedGeneration == machine.generation, machine.plan?.total) }
     }
 
@@ -62,8 +60,7 @@ final class DownloadRun: Sendable {
         }
     }
 
-    /// The place for received bytes: the generation of the download, whether it starts with an empty file, and the
-    /// length of the file.
+    /// The destination of received bytes: the generation, whether it starts with an empty file, and the file's length.
     typealias Place = (epoch: UInt32, isRestarted: Bool, total: UInt64?)
 
     let job: DownloadJob
@@ -73,9 +70,9 @@ final class DownloadRun: Sendable {
     let options: DownloadOptions
     let onPublication: DownloadJob.PublicationHandler?
     let signals = Mailbox<Signal>()
-    /// Guards the above: the tasks of transfers, and their workers.
+    /// The lock on the state, used by the tasks of transfers, and by their workers for each block.
     let state: Mutex<State>
-    /// Held by the worker that opens the part file.
+    /// The lock that is held by the worker that opens the part file.
     let opening = Mutex(())
 
     init(_ job: DownloadJob, onPublication: DownloadJob.PublicationHandler?) {
@@ -92,8 +89,7 @@ final class DownloadRun: Sendable {
 
     // MARK: Running
 
-    /// Runs until the file is complete, the download fails, or the task is cancelled. After a cancellation the received
-    /// bytes are retained.
+    /// Runs until the file is complete, the download fails, or the task is cancelled, which retains the received bytes.
     func run() async throws -> DownloadResult {
         defer {
             // Closed explicitly: workers may still retain files that they have written to.
@@ -183,8 +179,7 @@ final class DownloadRun: Sendable {
         }
     }
 
-    /// The next signal; `nil` when the task is cancelled, after the signals sent by then. Later ones must not start
-    /// anything.
+    /// Returns the next signal; `nil` when the task is cancelled, after the signals that were sent before.
     private func nextSignal() async -> Signal? {
         if Task.isCancelled { signals.close() }
         return await signals.next()
@@ -200,6 +195,14 @@ final class DownloadRun: Sendable {
                 state.transfers[id] = nil
                 return state.machine.ended(id, end, now: now, random: Double.random(in: 0..<1))
             case .tick:
+                let elapsed = now.since(state.began)
+                if let limit = options.timeLimit, elapsed >= limit, !state.machine.isOver {
+                    return state.machine.fail(
+                        HTTPError(
+                            .timedOut, phase: .receivingBody,
+                            message: "the total timeout expired, after \(HTTPError.text(elapsed))", method: .get,
+                            url: url, timeout: .total, elapsed: elapsed))
+                }
                 state.machine.allow(segments: session.segmentLimit, now: now)
                 return state.machine.tick(now, hold: job.hold)
             case .checkpointed:
@@ -268,8 +271,8 @@ final class DownloadRun: Sendable {
     }
 }
 
-/// Ticks 20 times a second on the event loop's thread, until it is released. The loop refers to it weakly. A weak
-/// reference to the run would make each retain of the run slow.
+/// A clock that ticks 20 times a second on the event loop's thread, until it is released. The loop refers to it weakly;
+/// a weak reference to the run would make each retain of the run slow.
 private final class RunClock: TimerTarget {
     private let signals: Mailbox<DownloadRun.Signal>
 
@@ -282,7 +285,7 @@ private final class RunClock: TimerTarget {
 }
 
 extension DownloadRun.State {
-    /// The progress, and the rate up to now.
+    /// Returns the progress, and the rate up to now.
     fileprivate mutating func progress(isLast: Bool, at now: MonotonicTime) -> DownloadProgress {
         lastPublished = now
         let waiting =

@@ -28,7 +28,7 @@ final class SegmentSink: BlockSink {
     private let files: any FileSystem
     /// The announced length of the body.
     private let announced: UInt64?
-    /// Guards the above: the worker writes it, and the transfer reads it after the last write.
+    /// The lock on the state: the worker writes it, and the transfer reads it after the last write.
     private let state: Mutex<State>
 
     init(

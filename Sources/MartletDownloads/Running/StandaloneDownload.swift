@@ -4,7 +4,6 @@ import Synchronization
 /// Runs a download without a manager.
 final class StandaloneDownload: Download.Controller {
     private struct State {
-        /// The current run.
         var run: Task<Void, Never>?
         var isCancelled = false
     }
@@ -13,7 +12,7 @@ final class StandaloneDownload: Download.Controller {
 
     private let job: DownloadJob
     private let status: DownloadStatus
-    /// Guards the above: the run, and holders of the handle.
+    /// The lock on the state, used by the run and by holders of the handle.
     private let state = Mutex(State())
 
     init(_ job: DownloadJob, status: DownloadStatus) { (self.job, self.status) = (job, status) }
@@ -31,7 +30,7 @@ final class StandaloneDownload: Download.Controller {
             guard state.run == nil, !isOver, !state.isCancelled else { return }
             // Set before the run can enter the next state.
             status.become(.running)
-            // Unstructured, since the download outlives the scope that started it.
+            // Unstructured, because the download outlives the scope that started it.
             state.run = Task { await self.runOnce() }
         }
     }
@@ -53,7 +52,7 @@ final class StandaloneDownload: Download.Controller {
             // Only a pause and a cancellation cancel the task.
             case .failure where Task.isCancelled: status.report(.paused, .paused)
             case .failure:
-                // The program has cancelled a call of the download. The bytes are kept for a later download.
+                // The program has cancelled a call of the download. A later download can reuse the bytes.
                 status.report(.cancelled, .cancelled)
                 status.end()
             }

@@ -3,12 +3,18 @@ import MartletStreams
 import Synchronization
 
 /// A file that does not match its checksum.
-struct ChecksumMismatch: Error { let error: HTTPError }
+struct ChecksumMismatch: Error {
+    /// Both hashes as text.
+    let words: String
+    let error: HTTPError
+}
 
 extension DownloadRun {
     /// Compares a file with checksums, 4 MiB between two checks for cancellation.
     /// - Throws: ``ChecksumMismatch``; an `HTTPError` of the file; `CancellationError`.
     func verify(_ file: OpenFile, total: UInt64, _ wanted: [Checksum]) async throws {
+        job.status.become(.verifying)
+        job.status.events.add(.verifying)
         let files = files
         let hashes = MultiDigest(wanted.map(\.algorithm))
         var offset: UInt64 = 0
@@ -33,18 +39,40 @@ extension DownloadRun {
         }
         for (sum, checksum) in zip(try hashes.finish(), wanted) where sum != checksum.bytes {
             let came = Checksum(checksum.algorithm, sum)?.description ?? ""
-            throw ChecksumMismatch(
-                error: HTTPError(
-                    .checksumMismatch, phase: .processingResponse,
-                    message: "the hash is \(came) instead of \(checksum); the received bytes are discarded",
-                    wasSent: true, method: .get, url: url))
+            let words = "the hash is \(came) instead of \(checksum)"
+            let error = HTTPError(
+                .checksumMismatch, phase: .processingResponse, message: "\(words); the received bytes are discarded",
+                wasSent: true, method: .get, url: url)
+            throw ChecksumMismatch(words: words, error: error)
         }
+    }
+
+    /// Returns an existing file as the result, after it was compared with the checksum of the options.
+    /// - Parameter error: the error of a run that found the file.
+    /// - Throws: The error with the code `.checksumMismatch` if the file differs; as ``verify(_:total:_:)`` otherwise.
+    func verifyExisting(_ present: DownloadResult, after error: HTTPError) async throws -> DownloadResult {
+        guard let checksum = options.checksum else { return present }
+        let (files, path) = (files, present.path.string)
+        do {
+            let file = try await BlockingThreadPool.shared.run { () throws(StorageError) in
+                try files.open(path, for: .reading)
+            }
+            try await verify(file, total: present.byteCount, [checksum])
+        } catch let error as StorageError { throw failure(error) } catch let mismatch as ChecksumMismatch {
+            var different = error
+            different.code = .checksumMismatch
+            different.message = "\(path): \(mismatch.words); remove the file, or use collision: .overwrite"
+            throw different
+        }
+        var result = present
+        result.verified = [checksum]
+        return result
     }
 }
 
 /// Several hashes of the same bytes.
 final class MultiDigest: Sendable {
-    /// Used by one worker at a time; an error if OpenSSL lacks an algorithm.
+    /// The digests, used by one worker at a time; an error if OpenSSL lacks an algorithm.
     private let digests: Mutex<Result<[MessageDigest], MessageDigestError>>
 
     init(_ algorithms: [DigestSink.Algorithm]) {
@@ -58,7 +86,7 @@ final class MultiDigest: Sendable {
         digests.withLock { digests in for digest in (try? digests.get()) ?? [] { digest.update(bytes.span) } }
     }
 
-    /// The hashes in the order of their algorithms.
+    /// Returns the hashes in the order of their algorithms.
     /// - Throws: An `HTTPError` if OpenSSL does not compute one of them.
     func finish() throws(HTTPError) -> [[UInt8]] {
         do throws(MessageDigestError) {
@@ -72,7 +100,6 @@ final class MultiDigest: Sendable {
 }
 
 extension BlockingThreadPool {
-    /// Threads for syncs. Concurrent syncs cost a file system hardly more than one; lookups and writes must not wait
-    /// for them.
+    /// Threads for syncs, which are cheap when concurrent, and for which lookups and writes must not wait.
     static let disk = BlockingThreadPool(threadLimit: 8)
 }

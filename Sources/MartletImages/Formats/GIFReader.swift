@@ -1,12 +1,10 @@
 /// Reads the blocks of a GIF (GIF89a specification §17–§27).
 struct GIFReader: ImageFileReader {
-    /// The next part of the file.
     private enum Part {
         case screen
         case block
         /// The size of a frame's first code, after the table of its colors.
         case codeSize
-        /// The size of a sub-block.
         case subBlock
     }
 
@@ -56,7 +54,7 @@ struct GIFReader: ImageFileReader {
             guard frameCount > 0 else { throw file.error("the end of the file before a frame") }
             (file.isAnimated, file.frameCount) = (frameCount > 1, frameCount)
             return .done
-        default: throw file.error("\(kind) begins no block")
+        default: throw file.error("a block of the unknown type \(kind)")
         }
         return .next
     }
@@ -67,9 +65,7 @@ struct GIFReader: ImageFileReader {
 
 extension ImageOrientation {
     /// Finds the orientation in Exif data: the tag 0x0112 in the first directory of a TIFF file (Exif 3.0 §4.6), with
-    /// or without `Exif` before it; nil if it is absent.
-    ///
-    /// Malformed data is ignored: some cameras and editors write it, and the picture is still usable.
+    /// or without `Exif` before it. `nil` if it is absent or the data is malformed, since the picture is still usable.
     init?(exif bytes: ArraySlice<UInt8>) {
         let file = bytes.starts(with: "Exif\0\0".utf8) ? bytes.dropFirst(6) : bytes
         let isBig = file.starts(with: [0x4D, 0x4D, 0, 0x2A])

@@ -58,7 +58,7 @@ struct JPEGReader: ImageFileReader {
 
     /// Reads the head of a frame (§B.2.2).
     private mutating func readFrame(_ segment: ArraySlice<UInt8>, _ file: inout ImageFile) throws(ImageError) {
-        // The first frame of a hierarchical image is not the largest, and the complete size is not known here.
+        // The first frame of a hierarchical image is not the largest, so the size of the image is not known here.
         guard !hasFrame else { throw file.error("a second frame") }
         let length = segment.count - 2
         guard length >= 8, length == 8 + 3 * segment.big(9, 1), segment.big(9, 1) > 0 else {
@@ -73,7 +73,7 @@ struct JPEGReader: ImageFileReader {
 
     /// Reads the segment with the number of lines (§B.2.5).
     private func readHeight(_ marker: UInt8, _ file: inout ImageFile) throws(ImageError) -> ImageStep {
-        guard marker == 0xDC else { throw file.error("the height of the frame is nowhere") }
+        guard marker == 0xDC else { throw file.error("the height of the frame is missing") }
         guard let segment = file.peek(6) else { return .needsBytes }
         let height = segment.big(4, 2)
         guard segment.big(2, 2) == 4, height > 0, let width else {

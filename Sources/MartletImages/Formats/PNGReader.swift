@@ -12,11 +12,11 @@ struct PNGReader: ImageFileReader {
         let length = head.big(0, 4)
         guard length <= Int(Int32.max) else { throw file.error("a chunk of \(length) bytes") }
         guard head.dropFirst(4).allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) && $0 < 0x80 }) else {
-            throw file.error("a chunk's type is no four letters", at: place + 4)
+            throw file.error("a chunk's type is not four letters", at: place + 4)
         }
         let name = String(decoding: head.dropFirst(4), as: UTF8.self)
         guard !isFirst || name == "IHDR" && length == 13 else {
-            throw file.error("the first chunk is no IHDR of 13 bytes")
+            throw file.error("the first chunk is not an IHDR of 13 bytes")
         }
         switch name {
         case "IHDR", "acTL", "eXIf":

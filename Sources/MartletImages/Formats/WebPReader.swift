@@ -1,6 +1,5 @@
 /// Reads the chunks of a WebP (RFC 9649).
 struct WebPReader: ImageFileReader {
-    /// The next part of the file.
     private enum Part {
         case header
         /// The first chunk, which contains the size.
@@ -49,7 +48,7 @@ struct WebPReader: ImageFileReader {
         switch type {
         case "VP8 ", "VP8X": needed = 10
         case "VP8L": needed = 5
-        default: throw file.error("the first chunk is none of VP8, VP8L and VP8X")
+        default: throw file.error("the first chunk is not VP8, VP8L or VP8X")
         }
         guard length >= needed else { throw file.error("a chunk \(type) of \(length) bytes", at: file.offset + 4) }
         guard let data = file.peek(8 + needed)?.dropFirst(8) else { return .needsBytes }
@@ -93,7 +92,7 @@ struct WebPReader: ImageFileReader {
     /// Reads the size in the head of a key frame (RFC 6386 §9.1).
     private func readLossySize(_ data: ArraySlice<UInt8>, _ file: inout ImageFile) throws(ImageError) {
         guard data.big(0, 1) & 1 == 0, data.big(3, 3) == 0x9D012A else {
-            throw file.error("the frame is no key frame of VP8", at: file.offset + 8)
+            throw file.error("the frame is not a key frame of VP8", at: file.offset + 8)
         }
         let size = ImageSize(width: data.little(6, 2) & 0x3FFF, height: data.little(8, 2) & 0x3FFF)
         guard size.width > 0, size.height > 0 else {
@@ -106,7 +105,7 @@ struct WebPReader: ImageFileReader {
     private func readLosslessSize(_ data: ArraySlice<UInt8>, _ file: inout ImageFile) throws(ImageError) {
         let bits = data.little(1, 4)
         guard data.big(0, 1) == 0x2F, bits >> 29 == 0 else {
-            throw file.error("the image is no VP8L of version 0", at: file.offset + 8)
+            throw file.error("the image is not VP8L of version 0", at: file.offset + 8)
         }
         file.size = ImageSize(width: (bits & 0x3FFF) + 1, height: (bits >> 14 & 0x3FFF) + 1)
     }

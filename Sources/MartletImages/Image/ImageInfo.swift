@@ -2,14 +2,14 @@
 public struct ImageInfo: Hashable, Sendable {
     /// The format, determined only by the bytes.
     public var format: ImageFormat
-    /// The stored size, before the orientation is applied; of a GIF the logical screen, of an animation the canvas.
+    /// The stored size, before the orientation is applied. For a GIF the logical screen, for animations the canvas.
     public var size: ImageSize
-    /// The orientation. Exif data that is malformed or longer than 64 KiB is ignored: `.up`.
+    /// The orientation; `.up` if Exif data is missing, malformed or longer than 64 KiB.
     public var orientation: ImageOrientation
-    /// The number of frames; nil while it is not known. A JPEG has one; the head of a PNG's animation contains the
-    /// number; of a GIF and a WebP it is known at the end.
+    /// The number of frames; `nil` while it is not known. A JPEG has one. The head of an animated PNG contains the
+    /// number. For a GIF or an animated WebP it is known at the end of the file.
     public var frameCount: Int?
-    /// Whether there are several frames, or the head of a WebP declares an animation; nil while it is not known.
+    /// Whether there are several frames, or a WebP declares an animation; `nil` while that is not known.
     public var isAnimated: Bool?
 
     /// Creates the information of an image.
@@ -56,33 +56,33 @@ public struct ImageSize: Hashable, Sendable, CustomStringConvertible {
         return isTooLarge ? .max : count
     }
 
-    /// The size with width and height exchanged.
+    /// The size with width and height swapped.
     public var transposed: ImageSize { ImageSize(width: height, height: width) }
 
     /// A text such as `640 × 480`.
     public var description: String { "\(width) × \(height)" }
 }
 
-/// The transformation that shows an image as it was taken: the numbers of Exif's tag `Orientation` (0x0112).
+/// The transformation to apply before an image is displayed: the values of Exif's tag `Orientation` (0x0112).
 public enum ImageOrientation: UInt8, Hashable, Sendable, CaseIterable {
-    /// Displayed as stored.
+    /// No transformation.
     case up = 1
-    /// Mirrored left to right.
+    /// Mirror left to right.
     case upMirrored = 2
-    /// To be rotated by 180°.
+    /// Rotate by 180°.
     case down = 3
-    /// Mirrored top to bottom.
+    /// Mirror top to bottom.
     case downMirrored = 4
-    /// Mirrored along the diagonal from the upper left: rows become columns.
+    /// Mirror along the diagonal from the upper left: rows become columns.
     case leftMirrored = 5
-    /// To be rotated by 90° clockwise.
+    /// Rotate by 90° clockwise.
     case right = 6
-    /// Mirrored along the diagonal from the upper right.
+    /// Mirror along the diagonal from the upper right.
     case rightMirrored = 7
-    /// To be rotated by 90° counterclockwise.
+    /// Rotate by 90° counterclockwise.
     case left = 8
 
-    /// Whether width and height are exchanged.
+    /// Whether the transformation swaps width and height.
     public var swapsSides: Bool { rawValue >= 5 }
 }
 
@@ -117,7 +117,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
         case truncated
         /// A value above the ``ImageLimits``.
         case limitExceeded
-        /// The pixels of the format, or of a variety of it, cannot be decoded.
+        /// The pixels of the format, or of this variant of it, cannot be decoded.
         case unsupported
         /// The system could not allocate the memory.
         case outOfMemory
@@ -127,7 +127,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
     public var code: Code
     /// The format, if it is known.
     public var format: ImageFormat?
-    /// The offset of the error in the file, in bytes; nil if only the decoder noticed it.
+    /// The offset of the error in the file, in bytes; `nil` if only the decoder noticed it.
     public var byteOffset: Int?
     /// The description of the error.
     public var message: String

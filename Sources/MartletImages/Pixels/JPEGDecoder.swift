@@ -1,13 +1,13 @@
 #if ImageDecoding
     import CTurboJPEG
 
-    /// Decodes JPEG to pixels with TurboJPEG, which returns from every error.
+    /// Decodes JPEG to pixels with TurboJPEG, which reports errors and never ends the process.
     enum JPEGDecoder {
         static func decode(_ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions) throws(ImageError)
             -> PixelImage
         {
             guard let handle = unsafe tjInitDecompress() else {
-                throw ImageError(.outOfMemory, format: .jpeg, "the decoder cannot be created")
+                throw ImageError(.outOfMemory, format: .jpeg, "cannot create the decoder")
             }
             defer { unsafe _ = tjDestroy(handle) }
             var (width, height, sampling, colors): (Int32, Int32, Int32, Int32) = (0, 0, 0, 0)
@@ -17,7 +17,7 @@
             }
             guard unsafe headStatus == 0 || isWarning(handle) else { throw unsafe failure(handle) }
             let stored = ImageSize(width: Int(width), height: Int(height))
-            guard stored == info.size else { throw ImageError(.malformed, format: .jpeg, "the file has two sizes") }
+            guard stored == info.size else { throw ImageError(.malformed, format: .jpeg, "two different sizes") }
             let size = scaled(stored, options.thumbnailMaxPixelSize)
             let byteCount = try PixelImage.byteCount(of: size, .jpeg, options)
             let isInk =
@@ -41,7 +41,7 @@
             return PixelImage(size: size, pixels: pixels, orientation: info.orientation)
         }
 
-        /// The size scaled by the smallest factor that keeps the longer side at or above the wanted size.
+        /// Scales a size by the smallest factor with which the longer side is at least the wanted size.
         private static func scaled(_ size: ImageSize, _ thumbnailMaxPixelSize: Int?) -> ImageSize {
             guard let thumbnailMaxPixelSize else { return size }
             for eighths in 1..<8 {

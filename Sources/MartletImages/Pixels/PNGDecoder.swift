@@ -1,7 +1,7 @@
 #if ImageDecoding
     import CPng
 
-    /// Decodes PNG to pixels with libpng's simplified interface, which returns from every error.
+    /// Decodes PNG to pixels with libpng's simplified interface, which reports errors and never ends the process.
     enum PNGDecoder {
         static func decode(_ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions) throws(ImageError)
             -> PixelImage
@@ -20,7 +20,7 @@
                     // The written size must equal the allocated size.
                     guard unsafe Int(image.width) == info.size.width, unsafe Int(image.height) == info.size.height,
                         let rowByteCount = Int32(exactly: info.size.width * 4)
-                    else { throw ImageError(.malformed, format: .png, "the file has two sizes") }
+                    else { throw ImageError(.malformed, format: .png, "two different sizes") }
                     unsafe martlet_png_ask_for_rgba(&image)
                     return try unsafe readPixels(&image, byteCount, rowByteCount)
                 } catch {

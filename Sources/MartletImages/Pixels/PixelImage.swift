@@ -1,26 +1,25 @@
 #if ImageDecoding
     /// An image as pixels: red, green, blue and alpha, a byte each, row by row from the top, without gaps.
     ///
-    /// Other colors of a PNG are converted to sRGB; those of a JPEG are as in the file. Colors are not premultiplied by
+    /// The colors of a PNG are converted to sRGB; those of a JPEG are as in the file. They are not premultiplied by
     /// alpha.
     public struct PixelImage: Hashable, Sendable, CustomStringConvertible {
         /// The size in pixels.
         public let size: ImageSize
         /// The pixels, four bytes each: `4 * size.width * size.height` in all.
         public let pixels: [UInt8]
-        /// The orientation that is still to be applied; `.up` after it was applied.
+        /// The orientation that is not applied yet; `.up` once it is applied.
         public let orientation: ImageOrientation
     }
 
     // In an extension, so that the structure keeps its memberwise initializer.
     extension PixelImage {
         /// Decodes a PNG or a JPEG.
-        /// - Parameters:
-        ///   - bytes: The whole file.
+        /// - Parameter bytes: The whole file.
         /// - Throws: An ``ImageError``: `.unsupported` for a GIF or a WebP, `.limitExceeded` before memory is
         ///   allocated.
         public init(_ bytes: [UInt8], options: ImageDecodingOptions = .default) throws(ImageError) {
-            // The format and the file limit the sides and the head. The pixels are limited later, by the decoded size.
+            // Nothing is limited here: the file is in memory, and the number of decoded pixels is checked later.
             let limits = ImageLimits(pixelCount: .max, side: .max, headByteCount: .max)
             let info = try ImageInfo(bytes, limits: limits)
             let stored: PixelImage
@@ -33,7 +32,7 @@
             self = options.appliesOrientation ? stored.upright() : stored
         }
 
-        /// The four bytes of a pixel; nil outside of the image.
+        /// The four bytes of a pixel; `nil` outside of the image.
         public subscript(x: Int, y: Int) -> ArraySlice<UInt8>? {
             guard (0..<size.width).contains(x), (0..<size.height).contains(y) else { return nil }
             let place = (y * size.width + x) * 4
@@ -91,17 +90,17 @@
 
     /// The options of decoding an image.
     public struct ImageDecodingOptions: Hashable, Sendable {
-        /// The maximum number of decoded pixels, four bytes each: 50 million, 200 MB, by default. It is checked before
-        /// memory is allocated, to stop small files that would need much of it (decompression bombs).
+        /// The maximum number of decoded pixels, four bytes each; 50 million (200 MB) by default. It is checked before
+        /// memory is allocated, to reject small files that would need much of it (decompression bombs).
         public var pixelCountLimit: Int
-        /// Whether the orientation of the Exif data is applied; true by default.
+        /// Whether the orientation of the Exif data is applied; `true` by default.
         public var appliesOrientation: Bool
-        /// The wanted size of the longer side, for thumbnails; nil, the default, for the full size.
+        /// The wanted size of the longer side, for thumbnails; `nil`, the default, for the full size.
         ///
         /// A JPEG is scaled by the smallest of the factors 1/8, 2/8 … 8/8 whose longer side is at least this size,
         /// which takes a fraction of the time and memory. A PNG is not scaled.
         public var thumbnailMaxPixelSize: Int?
-        /// Whether a truncated or damaged JPEG is decoded as far as possible, the rest gray; false by default.
+        /// Whether a truncated or damaged JPEG is decoded as far as possible, the rest gray; `false` by default.
         public var allowsDamagedData: Bool
 
         /// Creates options with the documented defaults.

@@ -1,19 +1,19 @@
 /// A file that is read incrementally: the fed bytes that are not used yet, and the known properties of the image.
 struct ImageFile: Sendable {
-    /// The maximum length of a chunk that is read whole.
+    /// The maximum length of a chunk that is read as a whole.
     static let chunkByteLimit = 64 * 1024
 
-    /// The format; nil until the first bytes determine it.
+    /// The format; `nil` until the first bytes determine it.
     var format: ImageFormat?
-    /// The size; nil until it was read.
+    /// The size; `nil` until it was read.
     var size: ImageSize?
-    /// The orientation; nil until Exif data contained it.
+    /// The orientation; `nil` until Exif data contained it.
     var orientation: ImageOrientation?
     /// The number of frames, once it is known.
     var frameCount: Int?
     /// Whether the image is animated, once it is known.
     var isAnimated: Bool?
-    /// Whether the pixels begin here, so that nothing more of the head follows.
+    /// Whether the whole head was read, and the pixels begin here.
     var hasHead = false
 
     private var buffer: [UInt8] = []
@@ -37,10 +37,10 @@ struct ImageFile: Sendable {
         buffer.append(contentsOf: bytes.dropFirst(dropped))
     }
 
-    /// The next bytes; nil if there are not enough yet.
+    /// The next bytes; `nil` if there are not enough yet.
     func peek(_ wanted: Int) -> ArraySlice<UInt8>? { wanted <= count ? buffer[index..<index + wanted] : nil }
 
-    /// The byte at a distance; nil if it has not arrived yet.
+    /// The byte at a distance; `nil` if it has not arrived yet.
     func byte(_ distance: Int = 0) -> UInt8? { distance < count ? buffer[index + distance] : nil }
 
     /// Skips bytes, including those that have not arrived yet.
@@ -54,7 +54,7 @@ struct ImageFile: Sendable {
     /// Whether bytes are being skipped that have not arrived yet.
     var isSkipping: Bool { skipping > 0 }
 
-    /// Skips bytes up to the next `0xFF`; false if it has not arrived yet.
+    /// Skips bytes up to the next `0xFF`; `false` if it has not arrived yet.
     mutating func skipToMarker() -> Bool {
         let reached = buffer[index...].firstIndex(of: 0xFF) ?? buffer.count
         offset += reached - index
@@ -62,7 +62,6 @@ struct ImageFile: Sendable {
         return reached < buffer.count
     }
 
-    /// An error in the file.
     func error(_ message: String, _ code: ImageError.Code = .malformed, at place: Int? = nil) -> ImageError {
         ImageError(code, format: format, at: place ?? offset, message)
     }
@@ -80,39 +79,36 @@ extension ArraySlice<UInt8> {
     }
 }
 
-/// The reader of one format.
 protocol ImageFileReader: Sendable { mutating func step(_ file: inout ImageFile) throws(ImageError) -> ImageStep }
 
-/// The action after a part of a file.
+/// The result of reading a part of a file.
 enum ImageStep {
-    /// The next part can be read.
     case next
-    /// More bytes are needed.
     case needsBytes
-    /// Nothing that follows is read.
+    /// The rest of the file is not needed.
     case done
 }
 
 extension ImageFormat {
-    /// The signatures of the formats. A nil matches any byte.
+    /// The signatures of the formats. A `nil` matches any byte.
     private static let signatures: [(format: ImageFormat, bytes: [UInt8?])] = [
         (.png, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]), (.jpeg, [0xFF, 0xD8, 0xFF]),
         (.gif, [0x47, 0x49, 0x46, 0x38, 0x37, 0x61]), (.gif, [0x47, 0x49, 0x46, 0x38, 0x39, 0x61]),
         (.webp, Array("RIFF".utf8) + [nil, nil, nil, nil] + Array("WEBP".utf8)),
     ]
 
-    /// The format of a file at its beginning; nil while several are possible.
+    /// Detects the format by the first bytes; `nil` while several are possible.
     static func detected(in file: ImageFile) throws(ImageError) -> ImageFormat? {
         let possible = signatures.filter { signature in
             zip(signature.bytes, 0..<file.count).allSatisfy { $0 == nil || $0 == file.byte($1) }
         }
         guard !possible.isEmpty else {
-            throw file.error("the first bytes are those of no format that is known", .unknownFormat, at: 0)
+            throw file.error("the first bytes match no known format", .unknownFormat, at: 0)
         }
         return possible.first { $0.bytes.count <= file.count }?.format
     }
 
-    /// A reader of the file after a number of bytes.
+    /// A reader of the format, and the number of bytes to skip before it starts.
     var reader: (any ImageFileReader, offset: Int) {
         switch self {
         case .png: (PNGReader(), 8)

@@ -9,20 +9,20 @@
 /// ```
 ///
 /// The size is usually in the first thirty bytes; in a JPEG it follows the metadata. The reader stores at most 64 KiB
-/// and the last piece. The results do not depend on the pieces.
+/// and the last piece. The results do not depend on how the file is split.
 public struct ImageInfoReader: Sendable {
     private var file = ImageFile()
     private var reader: (any ImageFileReader)?
     private var failure: ImageError?
     private let limits: ImageLimits
 
-    /// Whether the file has ended, or nothing that follows is read.
+    /// Whether the file has ended, or its rest is not needed.
     public private(set) var isComplete = false
 
     /// Creates a reader at the beginning of a file.
     public init(limits: ImageLimits = .default) { self.limits = limits }
 
-    /// The format; nil until the first bytes determine it.
+    /// The format; `nil` until the first bytes determine it.
     public var format: ImageFormat? { file.format }
 
     /// The known information, once the size is known; more may follow until ``isComplete``.
@@ -33,14 +33,14 @@ public struct ImageInfoReader: Sendable {
             isAnimated: file.isAnimated)
     }
 
-    /// Whether everything before the pixels was read: the size, and mostly the orientation.
+    /// Whether everything before the pixels was read: the size, and usually the orientation.
     public var hasHead: Bool { file.size != nil && file.hasHead || isComplete }
 
     /// The number of bytes of the file that were read.
     public var byteOffset: Int { file.offset }
 
-    /// Reads more of the file; any number of bytes.
-    /// - Throws: The error of the file, also on later calls.
+    /// Reads the next bytes of the file.
+    /// - Throws: The error of the file. Later calls throw it again.
     public mutating func feed(_ more: some Collection<UInt8>) throws(ImageError) {
         if let failure { throw failure }
         guard !isComplete else { return }
@@ -54,8 +54,8 @@ public struct ImageInfoReader: Sendable {
     }
 
     /// Marks the end of the file.
-    /// - Returns: The known information. A file that ends too early, but after its size, is accepted.
-    /// - Throws: The error of the file: `.truncated` if the size is not known.
+    /// - Returns: The known information. A truncated file is accepted if its size is known.
+    /// - Throws: The error of the file; `.truncated` if the size is not known.
     public mutating func finish() throws(ImageError) -> ImageInfo {
         if let failure { throw failure }
         isComplete = true
@@ -101,8 +101,8 @@ public struct ImageInfoReader: Sendable {
         guard size.width > 0, size.height > 0 else { throw file.error("an image of \(size) pixels", at: place) }
         guard max(size.width, size.height) <= limits.side, size.pixelCount <= limits.pixelCount else {
             throw file.error(
-                "an image of \(size) pixels; \(limits.pixelCount) are allowed, \(limits.side) in a row", .limitExceeded,
-                at: place)
+                "an image of \(size) pixels; the limits are \(limits.pixelCount) pixels and \(limits.side) a side",
+                .limitExceeded, at: place)
         }
     }
 }

@@ -1,6 +1,6 @@
 public import MartletCore
 
-/// Decodes a response to an ``ImageInfo``: `.imageInfo` where a decoder is expected.
+/// Decodes a response to an ``ImageInfo``. Use it as `.imageInfo`.
 public struct ImageInfoResponseDecoder: ResponseDecoder {
     /// The limits of the image.
     public var limits: ImageLimits
@@ -51,7 +51,7 @@ extension ResponseBody {
     public import MartletCaching
     public import MartletNetwork
 
-    /// Decodes a response to a ``PixelImage``: `.image` where a decoder is expected.
+    /// Decodes a response to a ``PixelImage``. Use it as `.image`.
     public struct ImageResponseDecoder: ResponseDecoder {
         /// The options of decoding.
         public var options: ImageDecodingOptions
@@ -81,7 +81,7 @@ extension ResponseBody {
 
     extension HTTPExchange {
         /// Decodes the body to pixels if the status is 2xx. The bytes determine the format; `Content-Type` is ignored.
-        /// The time, on the caller's thread, is proportional to the size of the image.
+        /// Decoding runs on the caller's thread. Its time is proportional to the size of the image.
         /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``ImageError``.
         public func image(options: ImageDecodingOptions = .default) throws -> PixelImage {
             try PixelImage(validated().body, options: options)
@@ -89,7 +89,7 @@ extension ResponseBody {
     }
 
     extension DecodedCache where Value == PixelImage {
-        /// Creates a cache of images, or of thumbnails, which cost four bytes a pixel; the bytes determine the format.
+        /// Creates a cache of images or thumbnails, with four bytes per pixel. The bytes determine the format.
         ///
         /// ```swift
         /// let thumbnails = try DecodedCache(
@@ -98,7 +98,7 @@ extension ResponseBody {
         ///
         /// - Parameters:
         ///   - session: The session of the requests.
-        ///   - limit: The maximum size of all pixels; 64 MiB by default. Larger images are delivered and not stored.
+        ///   - limit: The maximum size of all pixels; 64 MiB by default. Larger images are returned but not stored.
         ///   - countLimit: The maximum number of images; 10,000 by default.
         ///   - memoryPressure: The source of memory pressure; `nil` for none.
         /// - Throws: An `HTTPError` with the code `.invalidRequest` if the session has no response cache.

@@ -1,7 +1,6 @@
 import MartletTransport
 
-/// The state machine that determines the level of memory pressure from the kernel's values, and the time of the next
-/// reading.
+/// The state machine that determines the level of memory pressure, and the time of the next reading.
 ///
 /// If the kernel sends notifications (a trigger of a pressure file), nothing is read until the first one, which raises
 /// the level. From then on the shares are read every two seconds until they have fallen. Without notifications they are
@@ -14,8 +13,7 @@ struct MemoryPressureMachine: WatchMachine {
     static let interval = Duration.seconds(2)
     /// The time for which a notification of the kernel counts.
     private static let holding = Duration.seconds(10)
-    /// The share of `some` for a warning, and of `full` for the critical level: a tenth of the time, in hundredths of a
-    /// percent.
+    /// The share of `some` for a warning, and of `full` for the critical level, in hundredths of a percent.
     private static let threshold = 1_000
 
     private(set) var level = MemoryPressure.normal
@@ -73,8 +71,7 @@ public enum MemoryPressure: Int, Comparable, CaseIterable, Codable, Sendable {
 /// full avg10=0.00 avg60=0.00 avg300=0.00 total=227345
 /// ```
 struct MemoryStall: Hashable, Sendable {
-    /// The share of the last ten seconds during which some task waited for memory, in hundredths of a percent:
-    /// 0–10,000.
+    /// The share of the last ten seconds during which some task waited for memory, 0–10,000 hundredths of a percent.
     var some = 0
     /// The share during which all runnable tasks waited; zero if the file has no such line.
     var full = 0
@@ -83,7 +80,7 @@ struct MemoryStall: Hashable, Sendable {
     /// The total time that all tasks waited, in microseconds; `nil` if the file does not contain it.
     var fullTotal: UInt64?
 
-    /// The higher of each share, without the totals, which are specific to a file.
+    /// Returns the higher of each share, without the totals, which are specific to a file.
     func joined(_ other: MemoryStall) -> MemoryStall {
         MemoryStall(some: max(some, other.some), full: max(full, other.full))
     }
@@ -130,7 +127,7 @@ extension MemoryStall {
         if !hasSome { throw ParseError(line: max(1, number), field: "some") }
     }
 
-    /// A share such as `12.34`, in hundredths of a percent; `nil` if it is malformed.
+    /// Returns a share such as `12.34`, in hundredths of a percent; `nil` if it is malformed.
     private static func hundredths(_ digits: [UInt8]) -> Int? {
         let parts = digits.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 2, (1...3).contains(parts[0].count), parts[1].count == 2,

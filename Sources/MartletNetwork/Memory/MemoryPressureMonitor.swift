@@ -10,7 +10,7 @@ final class MemoryPressureMonitor: TimerTarget {
         var triggers: [PressureTrigger] = []
     }
 
-    /// Guards the state: subscribers, and the loop's thread.
+    /// The lock on the state, used by subscribers and the loop's thread.
     private let state = Mutex(State())
     /// The latest level; `nil` without subscribers.
     private let newest = CurrentValue<MemoryPressure?>(nil)
@@ -55,7 +55,7 @@ final class MemoryPressureMonitor: TimerTarget {
         }
         // All triggers are necessary: without a notification for each level of each file, the files have to be polled.
         let hasTriggers = triggers.count == files.count * PressureTrigger.Threshold.all.count
-        // This subscriber prevents the end of the run in the meantime.
+        // The run cannot have ended, because this subscriber has not left.
         state.withLock { state in
             state.files = files
             state.triggers = triggers

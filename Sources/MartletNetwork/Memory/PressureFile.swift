@@ -19,8 +19,8 @@ struct PressureFile: Hashable, Sendable {
         return [machine] + (own.map { [$0] } ?? [])
     }
 
-    /// The path of the process's control group (version 2), from the line `0::/path` of `/proc/self/cgroup`. `nil`
-    /// without such a line, or if the group is outside of the process's view (`/../other`).
+    /// Returns the path of the process's control group (version 2), from the line `0::/path` of `/proc/self/cgroup`.
+    /// `nil` without such a line, or if the group is outside of the process's view (`/../other`).
     static func group(in membership: [UInt8]) -> String? {
         guard let path = KernelFile.text(after: "0::/", in: membership), !path.utf8.contains(0),
             !path.split(separator: "/").contains("..")
@@ -28,7 +28,7 @@ struct PressureFile: Hashable, Sendable {
         return "/\(path)"
     }
 
-    /// The current contents; `nil` if the file cannot be read, or is not a pressure file.
+    /// Returns the current contents; `nil` if the file cannot be read, or is not a pressure file.
     func read() -> MemoryStall? { KernelFile.bytes(of: path).flatMap { try? MemoryStall(parsing: $0) } }
 }
 
@@ -46,7 +46,7 @@ final class PressureTrigger: IdleStreamObserver {
         /// which needs `CAP_SYS_RESOURCE`. Without that capability the kernel only accepts multiples of two seconds.
         var texts: [String] { [1, 2 as UInt64].map { "\(share) \($0 * limit) \($0 * 1_000_000)" } }
 
-        /// The total waiting time of the share, from the contents of a file.
+        /// Returns the total waiting time of the share, from the contents of a file.
         func total(in stall: MemoryStall?) -> UInt64? { level == .critical ? stall?.fullTotal : stall?.someTotal }
 
         static let all = [

@@ -76,9 +76,8 @@ package struct NetlinkDump: Sendable {
     }
 }
 
-/// The rule that decides whether a notification is a reason to query the kernel. Notifications only report that
-/// something changed. Their contents are not combined into a state: when a link goes down, its IPv4 routes are removed
-/// without a message.
+/// The rule that decides whether a notification is a reason to query the kernel. The contents of notifications are not
+/// combined into a state: when a link goes down, its IPv4 routes are removed without a message.
 package enum NetlinkEventRule {
     /// Whether a path may have changed. A malformed datagram counts as a change.
     package static func matters(_ datagram: ArraySlice<UInt8>) -> Bool {
@@ -110,7 +109,7 @@ package enum RouteReply: Hashable, Sendable {
     /// The kernel rejected the request, with this errno.
     case rejected(Int32)
 
-    /// The bytes of a request for the current route to an address.
+    /// Returns the bytes of a request for the current route to an address.
     static func request(to address: IPAddress, sequence: UInt32) -> [UInt8] {
         // rtmsg: family, lengths of destination and source, tos, table, protocol, scope, type, flags.
         let body = [address.family.number, UInt8(address.bytes.count * 8)] + [UInt8](repeating: 0, count: 10)

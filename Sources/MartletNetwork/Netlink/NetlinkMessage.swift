@@ -4,7 +4,7 @@ package struct NetlinkMessage: Hashable, Sendable {
     package var type: UInt16
     /// The flags of the message, `NLM_F_…`.
     package var flags: UInt16
-    /// The number of the request that it responds to; 0 for notifications.
+    /// The number of the request that the message responds to; 0 for notifications.
     package var sequence: UInt32
     /// The bytes within the header's length, without the header.
     package var payload: ArraySlice<UInt8>
@@ -28,7 +28,7 @@ package struct NetlinkMessage: Hashable, Sendable {
     /// The flag of a response that is not a snapshot: something changed in the meantime (`NLM_F_DUMP_INTR`).
     static let interrupted: UInt16 = 0x10
 
-    /// The bytes of a request.
+    /// Returns the bytes of a request.
     /// - Parameters:
     ///   - type: The type of the messages in the response. The type of the request is higher by two.
     ///   - isDump: Whether all objects are requested (`NLM_F_DUMP`).
@@ -39,7 +39,7 @@ package struct NetlinkMessage: Hashable, Sendable {
             + payload
     }
 
-    /// The messages of a datagram, in order.
+    /// Returns the messages of a datagram, in order.
     /// - Parameter datagram: The whole datagram. Its first byte has the index 0, so that errors have the right offsets.
     /// - Throws: ``NetlinkError`` for a malformed header. No length in the datagram is trusted.
     package static func messages(in datagram: ArraySlice<UInt8>) throws(NetlinkError) -> [NetlinkMessage] {
@@ -54,8 +54,8 @@ package struct NetlinkMessage: Hashable, Sendable {
         }
     }
 
-    /// The errno in an error message, or at the end of a response; 0 for none.
-    /// - Throws: The error of a number with too few bytes.
+    /// Returns the errno in an error message, or at the end of a response; 0 for none.
+    /// - Throws: ``NetlinkError`` for a number with too few bytes.
     func errorCode() throws(NetlinkError) -> Int32 {
         // Kernels before 2.6.27 end a response without a number.
         if type == Kind.done, payload.isEmpty { return 0 }
@@ -72,8 +72,8 @@ struct NetlinkAttribute: Hashable, Sendable {
     var type: UInt16
     var value: ArraySlice<UInt8>
 
-    /// The attributes in bytes, in order. Fewer than four bytes after the last one are padding, as in the kernel.
-    /// - Throws: The error of a length that is less than its own header's, or more than the rest.
+    /// Returns the attributes in bytes, in order. Fewer than four bytes after the last one are padding.
+    /// - Throws: ``NetlinkError`` for a length that is less than that of the header, or more than the rest.
     static func all(in bytes: ArraySlice<UInt8>) throws(NetlinkError) -> [NetlinkAttribute] {
         let records = try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 4, "rtattr.length")
         return try records.map { record throws(NetlinkError) in
@@ -89,7 +89,7 @@ struct NetlinkAttribute: Hashable, Sendable {
     /// The value as text, up to the zero that ends it.
     var text: String { String(decoding: value.prefix { $0 != 0 }, as: UTF8.self) }
 
-    /// The bytes of an attribute, with padding.
+    /// Returns the bytes of an attribute, with padding.
     static func bytes(_ type: UInt16, _ value: [UInt8]) -> [UInt8] {
         let length = NetlinkNumber.bytes(of: UInt16(clamping: value.count + 4))
         let bytes = length + NetlinkNumber.bytes(of: type) + value
@@ -126,14 +126,14 @@ enum NetlinkNumber {
         unsafe withUnsafeBytes(of: number) { unsafe [UInt8]($0) }
     }
 
-    /// The next multiple of four, where the next record begins.
+    /// Returns the next multiple of four, where the next record begins.
     static func aligned(_ count: Int) -> Int { (count + 3) & ~3 }
 
     /// Splits bytes into records that begin with their length.
     /// - Parameters:
     ///   - headerCount: The minimum length of a record.
     ///   - allowsPadding: Whether fewer bytes than those of a header may follow the last record.
-    /// - Throws: The error of a length that is less than the header's, or more than the rest.
+    /// - Throws: ``NetlinkError`` for a length that is less than that of the header, or more than the rest.
     static func records<Length: FixedWidthInteger & UnsignedInteger>(
         in bytes: ArraySlice<UInt8>, _ length: Length.Type, headerCount: Int, allowsPadding: Bool = true,
         _ field: String

@@ -18,12 +18,11 @@ public struct NetworkInterface: Hashable, Codable, Sendable {
     public var index: UInt32
     /// The kind; of a tunnel, that of the interface below.
     public var kind: Kind
-    /// Whether it is a tunnel, such as that of a virtual private network.
+    /// Whether the interface is a tunnel, such as that of a virtual private network.
     public var isTunnel: Bool
-    /// Whether its traffic costs money or is limited; by default only for mobile networks.
+    /// Whether traffic costs money or is limited; by default only for mobile networks.
     public var isExpensive: Bool
-    /// This machine's addresses on the interface, sorted as text, without link-local ones and those whose uniqueness is
-    /// not verified yet.
+    /// The usable addresses of the interface, sorted as text, without link-local ones.
     public var addresses: [String]
 
     /// Creates an interface.
@@ -42,7 +41,7 @@ public struct NetworkInterface: Hashable, Codable, Sendable {
 public struct InterfaceOverride: Hashable, Codable, Sendable {
     /// The kind; `nil` for the machine's.
     public var kind: NetworkInterface.Kind?
-    /// Whether it is expensive; `nil` for the default of its kind.
+    /// Whether traffic is expensive; `nil` for the default of the kind.
     public var isExpensive: Bool?
 
     /// Creates an override.
@@ -52,7 +51,7 @@ public struct InterfaceOverride: Hashable, Codable, Sendable {
 }
 
 extension [String: InterfaceOverride] {
-    /// The override of an interface: by its name, else by the longest matching prefix: a key with a star at the end.
+    /// Returns the override of an interface: by its name, else by the longest matching key with a star at the end.
     func override(of name: String) -> InterfaceOverride {
         if !name.hasSuffix("*"), let exact = self[name] { return exact }
         let pattern = keys.filter { $0.hasSuffix("*") && name.hasPrefix($0.dropLast()) }.max {
@@ -64,11 +63,11 @@ extension [String: InterfaceOverride] {
 
 /// The properties of an interface in the kernel's files (`/sys/class/net/NAME`).
 package struct InterfaceTraits: Hashable, Sendable {
-    /// Whether it is marked as IEEE 802.11.
+    /// Whether the interface is marked as IEEE 802.11.
     var isWireless = false
-    /// The device type of its driver, such as `wwan`.
+    /// The device type of the driver, such as `wwan`.
     var deviceType: String?
 
-    /// The device type in the contents of `uevent`, whose line is `DEVTYPE=wwan`.
+    /// Returns the device type in the contents of `uevent`, whose line is `DEVTYPE=wwan`.
     static func deviceType(inEvent bytes: [UInt8]) -> String? { KernelFile.text(after: "DEVTYPE=", in: bytes) }
 }

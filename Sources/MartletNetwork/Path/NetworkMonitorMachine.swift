@@ -1,8 +1,8 @@
 import MartletTransport
 
 /// The state machine that decides when to query the kernel for links, addresses and routes, and which responses to use.
-/// A notification is only a reason for a query. Notifications arrive in bursts, so the query waits for a quiet period,
-/// but at most a second after the first notification. An interface that changes all the time is queried once a second.
+/// Notifications, which only cause queries, arrive in bursts. So the query waits for a quiet period, but at most a
+/// second after the first notification. An interface that changes all the time is queried once a second.
 struct NetworkMonitorMachine: WatchMachine {
     /// The time without notifications before a query.
     private static let quiet = Duration.milliseconds(200)
@@ -10,8 +10,7 @@ struct NetworkMonitorMachine: WatchMachine {
     private static let maximumDelay = Duration.seconds(1)
     /// The delay of another query after a failed one.
     private static let retry = Duration.seconds(1)
-    /// The number of consecutive interrupted responses that are ignored; the next one is used, as no better one is
-    /// available.
+    /// The number of consecutive interrupted responses that are ignored; the next one is used.
     private static let interruptionLimit = 4
     /// The number of consecutive failures after which the snapshot is unknown.
     private static let failureLimit = 3
@@ -20,7 +19,7 @@ struct NetworkMonitorMachine: WatchMachine {
         case seen(NetworkSnapshot)
         /// The complete response, but something changed in the meantime.
         case interrupted(NetworkSnapshot)
-        /// The kernel does not give this process such information, and never will.
+        /// The kernel never gives this process such information.
         case denied
         /// The query failed, or its response could not be read.
         case failed

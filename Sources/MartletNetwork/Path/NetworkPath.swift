@@ -1,8 +1,7 @@
 /// The connectivity of this machine at one moment.
 ///
-/// It reflects the machine's own knowledge, which does not include whether a server can be reached: a router may have
-/// lost its own connection. It is a hint for automatic actions (retries, prefetching), not a reason to reject a
-/// request.
+/// A path does not show whether a server can be reached: a router may have lost its own connection. It is a hint for
+/// automatic actions (retries, prefetching), not a reason to reject a request.
 public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible {
     /// The status of a path.
     public enum Status: String, Hashable, Codable, Sendable, CaseIterable {
@@ -14,10 +13,8 @@ public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible 
         case unknown
     }
 
-    /// The status.
-    ///
-    /// It is satisfied if a default route of IPv4 or IPv6 uses an interface that is up, running and has a carrier. In
-    /// addition, the machine must have an address of the same family that is not link-local.
+    /// The status. It is satisfied if a default route of IPv4 or IPv6 uses an interface that is up, running and has a
+    /// carrier, and the machine has an address of the same family that is not link-local.
     public var status: Status
     /// The interfaces with such routes, the preferred one first; empty if the path is not satisfied.
     public var interfaces: [NetworkInterface]

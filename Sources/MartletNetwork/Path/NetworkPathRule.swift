@@ -44,8 +44,8 @@ package struct NetworkPathRule: Sendable {
         (self.links, self.addresses, self.traits, self.overrides) = (links, addresses, traits, overrides)
     }
 
-    /// The default routes, link by link. Two routes over the same link that each cover half of the address space count
-    /// as one default route: virtual private networks replace a default route in this way.
+    /// Returns the default routes, link by link. Two routes over the same link that each cover half of the address
+    /// space count as one default route: virtual private networks replace a default route in this way.
     private static func defaultRoutes(_ routes: [RouteRecord]) -> [DefaultRoute] {
         struct Half: Hashable {
             var link: UInt32
@@ -88,7 +88,7 @@ package struct NetworkPathRule: Sendable {
             supportsIPv6: defaultRoutes.contains { $0.family == .ipv6 })
     }
 
-    /// The interface of a link; `nil` if it is not up and running.
+    /// Returns the interface of a link; `nil` if it is not up and running.
     func interface(of index: UInt32) -> NetworkInterface? {
         guard let link = links[index], link.isRunning else { return nil }
         let layers = layers(of: index)
@@ -98,8 +98,7 @@ package struct NetworkPathRule: Sendable {
             addresses: (addresses[index] ?? []).map(\.description).sorted())
     }
 
-    /// A link and the links below it, the uppermost first. Kind and cost of a link are those of the first layer that
-    /// decides them.
+    /// Returns a link and the links below it, the uppermost first. The first layer that has them decides kind and cost.
     private func layers(of index: UInt32) -> [LinkRecord] {
         var layers: [LinkRecord] = []
         var current = index

@@ -38,8 +38,8 @@ package struct AddressRecord: Hashable, Sendable {
     /// The flags of the address, `IFA_F_…`.
     var flags: UInt32 = 0
 
-    /// Whether it can be used for connections beyond the link. Its scope must be larger than the link. Duplicate
-    /// address detection must not have failed, and must have finished unless the address may be used before.
+    /// Whether the address can be used for connections beyond the link. Duplicate address detection must not have
+    /// failed, and must have finished unless the address may be used before.
     var isUsable: Bool {
         let (tentative, optimistic, failed): (UInt32, UInt32, UInt32) = (0x40, 0x04, 0x08)
         if flags & failed != 0 || (flags & tentative != 0 && flags & optimistic == 0) { return false }
@@ -90,7 +90,7 @@ package struct LinkRecord: Hashable, Sendable {
     /// Whether the message is only about the wireless part, such as the end of a scan.
     var isWirelessEvent = false
 
-    /// Whether it is administratively up, running, and has a carrier. All three are necessary.
+    /// Whether the link is administratively up, running, and has a carrier.
     var isRunning: Bool {
         let wanted: UInt32 = 0x1 | 0x40 | 0x1_0000
         return flags & wanted == wanted
@@ -98,7 +98,7 @@ package struct LinkRecord: Hashable, Sendable {
 
     var isLoopback: Bool { flags & 0x8 != 0 }
 
-    /// Whether its packets are encapsulated in packets of another link.
+    /// Whether packets are encapsulated in packets of another link.
     var isTunnel: Bool {
         switch driver {
         case "tun", "tap", "wireguard", "ipip", "sit", "gre", "gretap", "erspan", "ip6tnl", "ip6gre", "ip6gretap",
@@ -111,7 +111,7 @@ package struct LinkRecord: Hashable, Sendable {
         }
     }
 
-    /// Whether it is a part or a view of the link below it.
+    /// Whether the link is a part or a view of the link below it.
     var isLayer: Bool { ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec"].contains(driver) }
 }
 
@@ -147,7 +147,7 @@ package struct RouteRecord: Hashable, Sendable {
         /// The flags of the hop, `RTNH_F_…`.
         var flags: UInt32 = 0
 
-        /// Whether the kernel uses it: it is neither dead nor without carrier.
+        /// Whether the kernel uses the hop: it is neither dead nor without carrier.
         var isAlive: Bool { flags & (0x1 | 0x10) == 0 }
     }
 
@@ -178,7 +178,7 @@ package struct RouteRecord: Hashable, Sendable {
         payload.count < 2 || payload[payload.startIndex + 1] <= 1
     }
 
-    /// Whether it leads to another machine, is not of the machine's own table, and is not a cached route.
+    /// Whether the route leads to another machine, is not of the machine's own table, and is not cached.
     var isUsable: Bool { type == 1 && table != RouteRecord.localTable && flags & 0x200 == 0 }
 }
 
@@ -213,7 +213,7 @@ extension RouteRecord {
         }
     }
 
-    /// The hops of a route that has several, each with a length, flags, weight and link, followed by attributes.
+    /// Returns the hops of a route with several: each has a length, flags, weight, link and attributes.
     private static func hops(_ bytes: ArraySlice<UInt8>) throws(NetlinkError) -> [Hop] {
         let records = try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 8, "rtnexthop.length")
         return try records.map { record throws(NetlinkError) in

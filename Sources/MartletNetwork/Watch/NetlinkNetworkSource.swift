@@ -94,7 +94,7 @@ struct NetlinkNetworkSource: NetworkSource {
 }
 
 extension NetworkMonitorMachine.QueryOutcome {
-    /// The outcome of a failed call: some errors are permanent.
+    /// Creates the outcome of a failed call: some errors are permanent.
     init(_ error: SystemError) {
         switch error.code {
         case EPERM, EACCES, EAFNOSUPPORT, EPROTONOSUPPORT, EOPNOTSUPP, ENOSYS: self = .denied
@@ -127,13 +127,13 @@ enum KernelFile {
     /// The maximum number of bytes. The kernel's files have a few hundred bytes; larger ones are other files.
     private static let byteLimit = 4096
 
-    /// The rest of the first line with a prefix; `nil` without such a line.
+    /// Returns the rest of the first line with a prefix; `nil` without such a line.
     static func text(after prefix: String, in bytes: [UInt8]) -> String? {
         bytes.split(separator: UInt8(ascii: "\n")).first { $0.starts(with: prefix.utf8) }.map {
             String(decoding: $0.dropFirst(prefix.utf8.count), as: UTF8.self)
         }
     }
 
-    /// The first bytes of a file; `nil` if it cannot be read.
+    /// Returns the first bytes of a file; `nil` if it cannot be read.
     static func bytes(of path: String) -> [UInt8]? { try? FileReader(path: path).read(at: 0, limit: byteLimit) }
 }

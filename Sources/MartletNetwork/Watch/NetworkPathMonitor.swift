@@ -11,10 +11,9 @@ final class NetworkPathMonitor: TimerTarget {
         var eventSocket: NetlinkEventSocket?
     }
 
-    /// The thread for blocking calls. Threads for name resolution are not used: they are all busy when the network is
-    /// gone.
+    /// The thread for blocking calls. The threads for name resolution are all busy when the network is gone.
     static let workers = BlockingThreadPool(threadLimit: 1)
-    /// Guards the state: subscribers, the loop's thread, the worker.
+    /// The lock on the state, used by subscribers, the loop's thread and the worker.
     private let state = Mutex(State())
     /// The latest snapshot; `nil` without subscribers, and until the first is known.
     private let newest = CurrentValue<NetworkSnapshot?>(nil)
@@ -175,7 +174,7 @@ final class NetlinkEventSocket: IdleStreamObserver {
     /// Closes the socket; later calls have no effect.
     func close() { socket.close() }
 
-    /// Reads all datagrams, since only new ones cause another event of the loop, and reports them if one is relevant.
+    /// Reads all datagrams, because only new ones cause another event of the loop. Reports them if one is relevant.
     func idleStreamBecameReadable() {
         var isRelevant = false
         while true {
@@ -196,7 +195,7 @@ final class NetlinkEventSocket: IdleStreamObserver {
     }
 }
 
-/// The source of network information: the kernel, or a fake one in tests.
+/// The source of network information: the kernel, or a fake in tests.
 protocol NetworkSource: Sendable {
     /// Opens a non-blocking socket that receives a datagram when something may have changed. It belongs to the caller.
     func openEventSocket() throws(SystemError) -> Int32

@@ -2,8 +2,7 @@ import MartletAuthentication
 public import MartletCore
 public import MartletHosts
 
-// Requests of a host in an offline queue: its headers, options and credentials apply, but not to another origin after a
-// redirect.
+// Requests of a host in an offline queue: its headers, options and credentials apply, except to other origins.
 
 /// The part of a host that is not written to disk.
 struct HostPart: Sendable {

@@ -4,16 +4,16 @@ public import MartletCore
 public struct OfflineEntry: Sendable {
     /// The state of a request.
     public enum State: Hashable, Sendable {
-        /// It waits for its turn, or for the delay of its lane.
+        /// The request waits for its turn, or for the delay of its lane.
         case waiting
-        /// It is being sent.
+        /// The request is being sent.
         case sending
-        /// It is not sent again automatically.
+        /// The request would fail again, and is not sent automatically.
         case dead(OfflineDeadLetter)
-        /// It is unknown whether it took effect.
+        /// The request may have taken effect, and is not sent again automatically.
         case uncertain(OfflineDeadLetter)
 
-        /// Whether it is dead or uncertain.
+        /// Whether the request is dead or uncertain.
         var isResting: Bool {
             switch self {
             case .dead, .uncertain: true
@@ -26,7 +26,7 @@ public struct OfflineEntry: Sendable {
     public let ticket: OfflineTicket
     /// The state of the request.
     public let state: State
-    /// The number of times that it was sent, over all processes.
+    /// The number of times that the request was sent, over all processes.
     public let attempts: Int
     /// The time of submission, in milliseconds since 1970.
     public let submittedAt: Int64
@@ -57,17 +57,17 @@ public struct OfflineID: Hashable, Sendable, Codable, Comparable, CustomStringCo
 public struct OfflineDeadLetter: Hashable, Sendable {
     /// The kind of a reason.
     public enum Reason: String, Hashable, Sendable, CaseIterable {
-        /// The server rejected it, and would reject it again.
+        /// The server rejected the request, and would reject it again.
         case refused
-        /// It was sent, and its effect is unknown.
+        /// The request was sent, and its effect is unknown.
         case noResponse
-        /// The process ended while it was being sent.
+        /// The process ended while the request was being sent.
         case interrupted
-        /// The file of its body has changed since the request was submitted.
+        /// The file of the body has changed since the request was submitted.
         case bodyChanged
-        /// Its stored body is damaged.
+        /// The stored body is damaged.
         case bodyDamaged
-        /// It expired before a server accepted it.
+        /// The request expired before a server accepted it.
         case expired
         /// The request is invalid, or the settings of the session do not allow it to be sent.
         case unsendable
@@ -117,12 +117,12 @@ public struct OfflinePostponement: Sendable {
     public enum Reason: String, Hashable, Sendable, CaseIterable {
         /// No connection could be opened, or it was lost: retried immediately when the network path returns.
         case unreachable
-        /// The server cannot handle it at the moment, or does not yet know the result of an earlier attempt.
+        /// The server cannot handle the request at the moment, or does not yet know the result of an earlier attempt.
         case refused
-        /// The server requires credentials that were not available: retried on ``OfflineQueue/credentialsChanged()``,
-        /// or after ``OfflineBackoff/maximumDelay``.
+        /// The server requires other credentials: retried on ``OfflineQueue/credentialsChanged()``, or after
+        /// ``OfflineBackoff/maximumDelay``.
         case unauthorized
-        /// The closure that adds the credentials threw.
+        /// The closure that adds the credentials threw an error.
         case credentialsFailed
         /// A file could not be read or written.
         case storage
@@ -130,7 +130,7 @@ public struct OfflinePostponement: Sendable {
 
     /// The kind of the reason.
     public let reason: Reason
-    /// The delay of its lane; another event may shorten it.
+    /// The delay of the request's lane; another event may shorten it.
     public let delay: Duration
     /// The failure, or the response of the server, as readable text.
     public let message: String

@@ -15,8 +15,8 @@ public import MartletCore
 /// - A request with an `Idempotency-Key`, as methods that are not idempotent get by default, is sent at least once,
 ///   always with the same key. If the server honors it, it takes effect exactly once.
 /// - A request whose method is idempotent is sent at least once.
-/// - Any other request is sent at most once. If its effect is unknown, it is uncertain, and stays until it is retried
-///   or dropped.
+/// - Any other request is sent at most once. If its effect is unknown, it stays as uncertain until it is retried or
+///   dropped.
 ///
 /// | response | result |
 /// |---|---|
@@ -28,12 +28,11 @@ public import MartletCore
 /// | 501, 505, other 3xx and 4xx | dead |
 ///
 /// Redirects are followed as the session is configured, but 301 preserves the method and the body, as 307 and 308 do.
-/// Success after a redirect that changed the method to GET may be a sign-in page, and does not count as a delivery: the
-/// request is dead, or uncertain if it must not be sent twice, unless ``OfflineQueueOptions/acceptsRedirectedResults``
-/// allows it.
+/// Success after a redirect that changed the method to GET may be a sign-in page. The request is then dead, or
+/// uncertain if it must not be sent twice, unless ``OfflineQueueOptions/acceptsRedirectedResults`` is set.
 ///
-/// An expired request becomes a dead letter. Ages are measured by a clock that is never adjusted while the computer
-/// runs. Across a boot they are measured by the time of day, unless that is before 2020 and so was never set.
+/// An expired request becomes a dead letter. Ages are measured by a clock that is never adjusted; across a boot by the
+/// time of day, unless it is before 2020 and so was never set.
 ///
 /// Secret fields are not stored (`Authorization`, `Cookie`, `Proxy-Authorization`,
 /// ``OfflineQueueOptions/secretFields``), nor are user names and passwords of URLs: ``OfflineCredentials`` add them
@@ -50,19 +49,17 @@ public actor OfflineQueue: CustomReflectable {
         var summary: OfflineSummary
         /// The fields that are not stored.
         var secretFields: HTTPFields?
-        /// The fields of its host that are not stored.
+        /// The fields of the host that are not stored.
         var hostFields: HTTPFields?
-        /// The credentials of its host, for all attempts in this process.
+        /// The credentials of the host, for all attempts in this process.
         var hostAuthentication: AuthenticationSettings?
-        /// The options of the first attempt.
         var firstOptions: RequestOptions?
         /// The wait of a caller for the first attempt.
         var watch: Watch?
         /// Becomes true when the request has left the queue, for callers that drop it.
         var isGone: CurrentValue<Bool>?
-        /// The state of its body file when it was last read.
+        /// The state of the body file when it was last read.
         var stamp: QueuedBodyVerifier.Stamp?
-        /// The current attempt.
         var attempt: Task<ReplayDecision?, Never>?
         /// The outcome that is to be recorded.
         var settlement: Settlement?
@@ -114,8 +111,8 @@ public actor OfflineQueue: CustomReflectable {
     /// Opens a directory, creating it if it is missing, and starts to send its requests.
     ///
     /// - Parameters:
-    ///   - directory: the directory, accessible only by its owner (0700); ``defaultDirectory`` by default.
-    ///   - credentials: add the parts of requests that are not stored. With `nil`, only those of the session are added.
+    ///   - directory: The directory, accessible only by its owner (0700); ``defaultDirectory`` by default.
+    ///   - credentials: Add the parts of requests that are not stored. With `nil`, only those of the session are added.
     ///     The secret fields of a request are then sent only while the process that submitted it runs.
     /// - Throws: An ``HTTPError``: `.alreadyInProgress` if another queue has the directory, in this process
     ///   or another one; `.fileFailed` if it belongs to another user, others may write to it, or it cannot be used.
@@ -129,7 +126,7 @@ public actor OfflineQueue: CustomReflectable {
     }
 
     /// Opens a directory, like ``init(session:directory:options:credentials:)``.
-    /// - Parameter authorize: adds the parts of a request that are not stored.
+    /// - Parameter authorize: Adds the parts of a request that are not stored.
     public init(
         session: HTTPSession, directory: any FilePathConvertible = OfflineQueue.defaultDirectory,
         options: OfflineQueueOptions = OfflineQueueOptions(),
@@ -178,13 +175,11 @@ public actor OfflineQueue: CustomReflectable {
 
     // MARK: Inspection
 
-    /// All events in order, starting with the last 256 past ones, or fewer if responses among them have more than 16
-    /// MiB. Includes requests of earlier processes. The stream omits no event, and buffers unread ones. It ends with
-    /// the queue.
+    /// All events in order, also of requests of earlier processes, starting with the last 256 past ones, or fewer if
+    /// responses among them have more than 16 MiB. Unread events are buffered. The sequence ends with the queue.
     public nonisolated var events: EventSequence<OfflineEvent> { log.subscribe() }
 
-    /// The stored requests in the order of submission. Responses to dead and uncertain ones are read from the
-    /// directory.
+    /// The stored requests in the order of submission. Responses to resting ones are read from the directory.
     public var entries: [OfflineEntry] {
         get async {
             var entries: [OfflineEntry] = []
@@ -193,8 +188,7 @@ public actor OfflineQueue: CustomReflectable {
         }
     }
 
-    /// A stored request; `nil` if no request has that number. The response to a dead or uncertain one is read from the
-    /// directory.
+    /// Returns a stored request; `nil` if no request has that number. The response to a resting one is read from disk.
     public func entry(of id: OfflineID) async -> OfflineEntry? {
         guard let summary = held[id]?.summary else { return nil }
         var state = OfflineEntry.State.waiting
@@ -206,7 +200,7 @@ public actor OfflineQueue: CustomReflectable {
             secretFields: summary.secretFields)
     }
 
-    /// The time of expiry, by a clock that may have been changed since the submission.
+    /// Returns the time of expiry, by a clock that may have been changed since the submission.
     private func shownExpiry(of summary: OfflineSummary) -> Int64 {
         let wall = wallTime()
         guard !summary.isResting, summary.expires <= wall, let time = machine.expiry(of: summary.ticket.id) else {
@@ -230,31 +224,26 @@ public actor OfflineQueue: CustomReflectable {
 
     // MARK: Commands
 
-    /// Sends a dead or uncertain request again, in its old position. Sends a waiting one immediately. An expired one
-    /// gets its full time to live again.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if there is no such request, or it is
-    ///   being sent; `.fileFailed` or `.diskFull` if its record cannot be written.
+    /// Sends a dead or uncertain request again, in its old position, or a waiting one immediately. An expired one gets
+    /// its full time to live again.
+    /// - Throws: An ``HTTPError``: `.invalidRequest` if there is no such request, or it is being sent; `.fileFailed` or
+    ///   `.diskFull` if its record cannot be written.
     public func retry(_ id: OfflineID) async throws {
         try checkOpen()
         guard let entry = held[id], machine.state(of: id) == .resting || machine.state(of: id) == .waiting else {
             throw unknown(id)
         }
         if entry.summary.isResting {
-            let now = now()
-            var expires: Int64?
-            var deadline: BootDeadline?
-            if machine.expiry(of: id) ?? now <= now {
-                let lifetime = entry.summary.lifetime
-                expires = wallTime().clampedSum(lifetime)
-                deadline = BootDeadline(now.advanced(by: .milliseconds(lifetime)), boot: boot)
-            }
+            let (now, lifetime) = (now(), entry.summary.lifetime)
+            let renewed = machine.expiry(of: id) ?? now <= now ? wallTime() : nil
+            let deadline = BootDeadline(now.advanced(by: .milliseconds(lifetime)), boot: boot)
             // Read and changed atomically: another caller may have dropped the request, or retried it so that it is
             // being sent.
-            let byteCount = try await store.change(id) { [expires, deadline] request in
+            let byteCount = try await store.change(id) { request in
                 guard request.stage.isResting else { return false }
                 request.stage = .waiting
-                if let expires {
-                    request.expires = expires
+                if let renewed {
+                    (request.renewed, request.expires) = (renewed, renewed.clampedSum(lifetime))
                     request.bootDeadline = deadline
                 }
                 return true
@@ -262,7 +251,10 @@ public actor OfflineQueue: CustomReflectable {
             recount(id, byteCount)
             guard held[id] != nil, !isClosing else { throw unknown(id) }
             held[id]?.summary.isResting = false
-            if let expires { held[id]?.summary.expires = expires }
+            if let renewed {
+                held[id]?.summary.started = renewed
+                held[id]?.summary.expires = renewed.clampedSum(lifetime)
+            }
         }
         let now = now()
         let expires = now.advanced(by: .milliseconds(entry.summary.lifetime))
@@ -270,10 +262,9 @@ public actor OfflineQueue: CustomReflectable {
         apply(effects)
     }
 
-    /// Removes a request from the queue; one that is being sent is cancelled, and may have taken effect. Returns when
-    /// it has left the queue.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if there is no such request, or its end
-    ///   is being recorded; `CancellationError` when the task is cancelled, or the queue is closed first.
+    /// Removes a request from the queue; one that is being sent is cancelled, and may have taken effect.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if there is no such request, or its end is being
+    ///   recorded; `CancellationError` when the task is cancelled, or the queue is closed first.
     public func drop(_ id: OfflineID) async throws {
         try checkOpen()
         guard let effects = machine.drop(id, now: now()) else { throw unknown(id) }
@@ -281,7 +272,7 @@ public actor OfflineQueue: CustomReflectable {
         held[id]?.isGone = isGone
         if machine.state(of: id) == .settling {
             switch held[id]?.settlement {
-            // Its earlier outcome could not be recorded, and is recorded now.
+            // The earlier outcome could not be recorded, and is recorded now.
             case .delivered, .expired: break
             default: held[id]?.settlement = .dropped
             }

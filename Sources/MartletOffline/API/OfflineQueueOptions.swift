@@ -9,13 +9,10 @@ public struct OfflineQueueOptions: Sendable {
     public var backoff: OfflineBackoff
     /// The time after which a request is no longer sent and becomes a dead letter; seven days by default.
     public var timeToLive: Duration
-    /// The maximum time for the body of a final response; 60 s by default.
-    ///
-    /// The status decides the outcome. After that time the connection is closed, and the event contains the bytes
-    /// received so far.
+    /// The maximum time for the body of a final response; 60 s by default. Then the connection is closed, and the event
+    /// contains the bytes received so far: the status decides the outcome.
     public var responseBodyTime: Duration
-    /// Whether a response after a redirect that changed the method counts as the request's response; `false` by
-    /// default.
+    /// Whether a response after a redirect that changed the method counts; `false` by default.
     ///
     /// A 302 or 303 after a POST may lead to its result, or to a sign-in page. By default neither counts as a delivery:
     /// the request is dead, or uncertain if it must not be sent twice. With `true`, success after a 303, or after a 302
@@ -23,16 +20,15 @@ public struct OfflineQueueOptions: Sendable {
     public var acceptsRedirectedResults: Bool
     /// Secret fields in addition to `Authorization`, `Cookie` and `Proxy-Authorization`: they are not stored.
     public var secretFields: Set<HTTPField.Name>
-    /// Options of its requests. The queue sets retries, the validator, the cache mode and `Idempotency-Key` itself.
+    /// The options of requests. The queue sets retries, the validator, the cache mode and `Idempotency-Key` itself.
     public var request: RequestOptions
     /// The monitor that reports a returned or changed network path, so that unreachable requests are retried
     /// immediately; that of the system by default, `nil` for none. It never delays a request.
     public var networkMonitor: NetworkMonitor?
-    /// Whether the queue sends its requests; `true` by default. With `false` it only stores them, and they do not
-    /// expire.
+    /// Whether the queue sends its requests; `true` by default. With `false` it stores them, and they do not expire.
     public var sendsRequests: Bool
 
-    /// The options; the properties document the defaults.
+    /// Creates options; the properties document the defaults.
     public init(
         limits: OfflineLimits = OfflineLimits(), backoff: OfflineBackoff = OfflineBackoff(),
         timeToLive: Duration = .seconds(7 * 24 * 3600), responseBodyTime: Duration = .seconds(60),
@@ -49,18 +45,16 @@ public struct OfflineQueueOptions: Sendable {
 
 /// The limits of an ``OfflineQueue``. Numbers below 1 count as 1.
 public struct OfflineLimits: Hashable, Sendable {
-    /// The maximum number of stored requests, including dead letters and uncertain ones; 100,000 by default. More are
-    /// rejected.
+    /// The maximum number of stored requests, including dead letters and uncertain ones; 100,000 by default.
     public var requests: Int
     /// The maximum size of bodies and records together; 2 GiB by default. Files that were not copied do not count.
     public var bytes: ByteCount
     /// The maximum number of concurrent sends, each of another lane; 6 by default.
     public var lanes: Int
-    /// The maximum size of a body in the record of its request; 16 KiB by default. A larger body is stored in a
-    /// separate file.
+    /// The maximum size of a body in the record of its request; 16 KiB by default. A larger body has its own file.
     public var inlineBodyLimit: ByteCount
 
-    /// The limits; the properties document the defaults.
+    /// Creates limits; the properties document the defaults.
     public init(
         requests: Int = 100_000, bytes: ByteCount = .gibibytes(2), lanes: Int = 6,
         inlineBodyLimit: ByteCount = .kibibytes(16)
@@ -77,7 +71,7 @@ public struct OfflineBackoff: Hashable, Sendable {
     /// The maximum time to wait for a `Retry-After`, also used if the server asks for longer; an hour by default.
     public var maximumRetryAfter: Duration
 
-    /// A backoff; the properties document the defaults.
+    /// Creates a backoff; the properties document the defaults.
     public init(
         initialDelay: Duration = .seconds(1), maximumDelay: Duration = .seconds(300),
         maximumRetryAfter: Duration = .seconds(3600)
@@ -85,7 +79,7 @@ public struct OfflineBackoff: Hashable, Sendable {
         (self.initialDelay, self.maximumDelay, self.maximumRetryAfter) = (initialDelay, maximumDelay, maximumRetryAfter)
     }
 
-    /// The delay after consecutive failures, at least 1; `random` is between 0 and 1.
+    /// Returns the delay after consecutive failures, at least 1; `random` is between 0 and 1.
     func delay(failures: Int, random: Double) -> Duration {
         RetryRule.fullJitter(initialDelay, upTo: maximumDelay, retry: failures, random: random)
     }
@@ -95,11 +89,9 @@ public struct OfflineBackoff: Hashable, Sendable {
 ///
 /// Each runs in its own task, and may make calls. Closing the queue cancels the task, without waiting for it.
 public struct OfflineCredentials: Sendable {
-    /// Adds the credentials to a request before it is sent. Its `Idempotency-Key` does not change, even if the closure
-    /// returns another one.
+    /// Adds the credentials to a request before it is sent. A change of `Idempotency-Key` is ignored.
     public var authorize: @Sendable (HTTPRequest) async throws -> HTTPRequest
-    /// Gets new credentials after a 401, once for all requests with the old ones; `nil` if ``authorize`` returns
-    /// current ones.
+    /// Gets new credentials after a 401, once for all requests with the old ones; `nil` if ``authorize`` does so.
     public var refresh: (@Sendable () async throws -> Void)?
 
     /// Creates credentials from closures.
@@ -113,23 +105,23 @@ public struct OfflineCredentials: Sendable {
 public struct OfflineFallback: Sendable {
     let queue: OfflineQueue?
     let submission: OfflineSubmission
-    /// Stores it in the queue that was opened last for the session, in the lane of its origin. The program must have
-    /// opened that queue, and must retain it:
-    /// `let outbox = try await OfflineQueue(session: session, directory: "/var/lib/app/outbox")`.
+    /// Stores the request in the queue that was opened last for the session, in the lane of its origin. The program
+    /// must have opened that queue, and must retain it: `let outbox = try await OfflineQueue(session: session,
+    /// directory: "/var/lib/app/outbox")`.
     public static let enqueue = OfflineFallback(queue: nil, submission: OfflineSubmission())
 
-    /// Stores it in a queue.
-    /// - Parameter queue: the queue; `nil` for the one that was opened last for the session.
+    /// Stores the request in a queue.
+    /// - Parameter queue: The queue; `nil` for the one that was opened last for the session.
     public static func enqueue(in queue: OfflineQueue? = nil, as submission: OfflineSubmission) -> OfflineFallback {
         OfflineFallback(queue: queue, submission: submission)
     }
 
-    /// Stores it in a queue, in a lane and with a name.
+    /// Stores the request in a queue, in a lane and with a name.
     public static func enqueue(in queue: OfflineQueue? = nil, lane: String? = nil, tag: String? = nil)
         -> OfflineFallback
     { OfflineFallback(queue: queue, submission: OfflineSubmission(lane: lane, tag: tag)) }
 
-    /// The queue of a request.
+    /// Returns the queue of a request.
     /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if none is open.
     func queue(of session: HTTPSession, for request: HTTPRequest) throws(HTTPError) -> OfflineQueue {
         if let queue = queue ?? session.companion(as: OfflineQueue.self) { return queue }
@@ -149,14 +141,14 @@ extension HTTPSession {
     /// the lane waits after a failure, it is queued immediately.
     ///
     /// - Parameters:
-    ///   - target: the URL, or a request with a method and header fields. The default is GET, or POST with a body.
-    ///   - timeout: the maximum duration of the first attempt.
-    ///   - options: the options of the first attempt; later ones use those of the queue. The queue makes the retries.
-    /// - Returns: The response with any status, and nothing is stored. Or a ticket, if there was no connection or the
-    ///   queue retries after the response (``OfflineQueue``); its events then report the outcome.
-    /// - Throws: As ``OfflineQueue/submit(_:query:body:headers:as:)``; `.invalidRequest` if no queue is open for the
-    ///   session; the error of a request that must not be sent again, and is not stored; `CancellationError`: nothing
-    ///   is stored, and the request may have been sent.
+    ///   - target: The URL, or a request with a method and header fields. For a URL: GET, or POST with a body.
+    ///   - timeout: The maximum duration of the first attempt.
+    ///   - options: The options of the first attempt; later ones use those of the queue.
+    /// - Returns: The response with any status; or a ticket, if there was no connection or the queue retries after the
+    ///   response (``OfflineQueue``), whose events then report the outcome.
+    /// - Throws: The errors of ``OfflineQueue/submit(_:query:body:headers:as:)``; `.invalidRequest` if no queue is open
+    ///   for the session; the error of a request that must not be sent again; `CancellationError`, after which the
+    ///   request may have been sent. After an error nothing is stored.
     public nonisolated func send(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),

@@ -27,12 +27,12 @@ public struct OfflineSubmission: Sendable {
     public var tag: String?
     /// The key by which the server recognizes a repetition.
     public var key: Key
-    /// The time after which it is no longer sent; `nil` (the default) for that of the queue.
+    /// The time after which the request is no longer sent; `nil` (the default) for that of the queue.
     public var timeToLive: Duration?
     /// The way a file body is stored; ``FilePolicy/reference`` by default.
     public var filePolicy: FilePolicy
 
-    /// A submission; the properties document the defaults.
+    /// Creates a submission; the properties document the defaults.
     public init(
         lane: String? = nil, tag: String? = nil, key: Key = .automatic, timeToLive: Duration? = nil,
         filePolicy: FilePolicy = .reference
@@ -73,9 +73,9 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
 /// The outcome of a request that may be queued
 /// (``HTTPSession/send(_:query:body:headers:timeout:options:whenOffline:)``).
 public enum OfflineOutcome: Sendable {
-    /// There is a response, with any status.
+    /// The response, with any status.
     case response(HTTPExchange)
-    /// It could not be sent, or the server cannot handle it at the moment: the queue sends it later.
+    /// The request could not be sent, or the server cannot handle it at the moment: the queue sends it later.
     case queued(OfflineTicket)
 }
 
@@ -85,19 +85,19 @@ public enum OfflineEvent: Sendable {
     case submitted(OfflineTicket)
     /// A request is being sent; attempts are counted from 1 over all processes.
     case attempt(OfflineTicket, number: Int)
-    /// The server accepted it with a status of 2xx or 304, and it left the queue. The body is the received part, up to
-    /// the session's limit for bodies in memory and within ``OfflineQueueOptions/responseBodyTime``.
+    /// The server accepted the request with a status of 2xx or 304. The body is the part received within
+    /// ``OfflineQueueOptions/responseBodyTime``, up to the session's limit for bodies in memory.
     case delivered(OfflineTicket, HTTPExchange)
-    /// It was not accepted, or there was no response, and it will be sent again automatically.
+    /// The request was not accepted, or there was no response, and it will be sent again automatically.
     case postponed(OfflineTicket, OfflinePostponement)
-    /// It would fail again, and stays in the queue as a dead letter until it is retried or dropped.
+    /// The request would fail again, and stays in the queue as a dead letter until it is retried or dropped.
     case dead(OfflineTicket, OfflineDeadLetter)
-    /// It may have taken effect, and sending it again might repeat that; it stays in the queue until it is retried or
-    /// dropped. Only requests without an `Idempotency-Key` whose method is not idempotent become uncertain.
+    /// The request may have taken effect, which sending it again might repeat. It stays in the queue until it is
+    /// retried or dropped. Only requests without an `Idempotency-Key` whose method is not idempotent become uncertain.
     case uncertain(OfflineTicket, OfflineDeadLetter)
-    /// It expired, and stays in the queue as ``OfflineDeadLetter/Reason/expired`` until it is retried or dropped.
+    /// The request expired, and stays as ``OfflineDeadLetter/Reason/expired`` until it is retried or dropped.
     case expired(OfflineTicket)
-    /// It was dropped, and left the queue.
+    /// The request was dropped, and left the queue.
     case dropped(OfflineTicket)
     /// A file in the directory is not a readable record of a request, and was moved to this path.
     case recordQuarantined(path: FilePath, reason: String)

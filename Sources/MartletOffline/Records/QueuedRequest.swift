@@ -26,18 +26,17 @@ package struct QueuedRequest: Hashable, Sendable {
     package var submitted: Int64
     /// The time of expiry, in milliseconds since 1970.
     package var expires: Int64
+    /// The time of the last retry after the expiry, from which ``expires`` counts; `nil` for ``submitted``.
+    package var renewed: Int64?
     /// The time of expiry on the clock that counts from the boot, which is never adjusted.
     package var bootDeadline: BootDeadline?
-    /// The number of attempts.
     package var attempts: UInt32 = 0
     /// The stored state of the request.
     package var stage = Stage.waiting
 
-    /// Whether it may be sent twice: the method is idempotent (RFC 9110 §9.2.2), or the server recognizes a repetition
-    /// by its key.
+    /// Whether the request may be sent twice: it has a key, or its method is idempotent (RFC 9110 §9.2.2).
     package var isRepeatable: Bool { idempotencyKey != nil || isIdempotent }
 
-    /// Whether its method is idempotent.
     package var isIdempotent: Bool { HTTPRequest.Method(rawValue: method)?.isIdempotent ?? false }
 }
 
@@ -54,13 +53,11 @@ package enum QueuedBody: Hashable, Sendable {
 
     /// The fingerprint of a file when the request was submitted.
     package struct FileIdentity: Hashable, Sendable {
-        /// The length in bytes.
         package var byteCount: UInt64
         /// The SHA-256, 32 bytes.
         package var digest: [UInt8]
     }
 
-    /// The length in bytes.
     package var byteCount: UInt64 {
         switch self {
         case .none: 0
@@ -69,7 +66,7 @@ package enum QueuedBody: Hashable, Sendable {
         }
     }
 
-    /// The number of its bytes in the queue's directory, apart from the record.
+    /// The number of bytes in the queue's directory, apart from the record.
     var storedByteCount: UInt64 { if case .own(let mark) = self { mark.byteCount } else { 0 } }
 }
 
@@ -94,7 +91,7 @@ package struct BootDeadline: Hashable, Sendable {
 }
 
 extension BootDeadline {
-    /// A time; `nil` if the boot has no identifier.
+    /// Creates a time; `nil` if the boot has no identifier.
     package init?(_ time: MonotonicTime, boot: String?) {
         guard let boot else { return nil }
         self.init(boot: boot, milliseconds: Int64(time.nanoseconds / 1_000_000))
@@ -170,7 +167,7 @@ enum OfflineKey {
         return !isEscaped
     }
 
-    /// 128 random bits in hexadecimal.
+    /// Returns 128 random bits in hexadecimal.
     private static func random() -> String {
         let digits = String(UInt128.random(in: 0 ... .max), radix: 16)
         return String(repeating: "0", count: 32 - digits.count) + digits

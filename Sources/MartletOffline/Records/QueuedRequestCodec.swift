@@ -1,27 +1,26 @@
 package import MartletCore
 
 /// The file format of a stored request: a ``RecordEnvelope`` with the magic `MRTo` and the fields of its
-/// ``QueuedRequest``, which has no secret ones. Version 2 adds the deadline on the clock that counts from the boot.
+/// ``QueuedRequest``, which has no secret ones. Version 2 adds the deadline on the clock that counts from the boot,
+/// version 3 the time of the last retry after the expiry.
 package enum QueuedRequestCodec {
     /// The maximum length of the file in bytes.
     package static let byteLimit = 24 << 20
     private static let textLimit = 1 << 20
     private static let fieldLimit: UInt16 = 10_000
-    private static let envelope = RecordEnvelope(magic: "MRTo", version: 2, byteLimit: byteLimit)
+    private static let envelope = RecordEnvelope(magic: "MRTo", version: 3, byteLimit: byteLimit)
 
-    /// Encodes a request.
     package static func encode(_ request: QueuedRequest) throws(RecordEnvelope.FormatError) -> [UInt8] {
         try envelope.encode { write(request, to: &$0) }
     }
 
-    /// Decodes a request.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> QueuedRequest {
         try envelope.decode(bytes) { reader, version throws(RecordReader.FieldError) in try request(&reader, version) }
     }
 
     // MARK: Writing
 
-    static func write(_ request: QueuedRequest, to writer: inout RecordWriter, version: UInt16 = 2) {
+    static func write(_ request: QueuedRequest, to writer: inout RecordWriter, version: UInt16 = 3) {
         writer.write(request.id.number)
         writer.write(text: request.lane)
         writer.write(optional: request.tag)
@@ -48,21 +47,21 @@ package enum QueuedRequestCodec {
         writer.write(request.submitted)
         writer.write(request.expires)
         writer.write(request.attempts)
-        switch request.stage {
-        case .waiting: writer.write(UInt8(0))
-        case .sending: writer.write(UInt8(1))
-        case .dead(let letter):
-            writer.write(UInt8(2))
-            write(letter, to: &writer)
-        case .uncertain(let letter):
-            writer.write(UInt8(3))
-            write(letter, to: &writer)
-        }
+        let (stage, letter): (UInt8, OfflineDeadLetter?) =
+            switch request.stage {
+            case .waiting: (0, nil)
+            case .sending: (1, nil)
+            case .dead(let reason): (2, reason)
+            case .uncertain(let reason): (3, reason)
+            }
+        writer.write(stage)
+        if let letter { write(letter, to: &writer) }
         guard version >= 2 else { return }
         writer.write(optional: request.bootDeadline) { deadline, writer in
             writer.write(text: deadline.boot)
             writer.write(deadline.milliseconds)
         }
+        if version >= 3 { writer.write(optional: request.renewed) }
     }
 
     private static func write(_ fields: HTTPFields, to writer: inout RecordWriter) {
@@ -123,6 +122,7 @@ package enum QueuedRequestCodec {
             request.bootDeadline = BootDeadline(
                 boot: try reader.text(limit: 256, "boot"), milliseconds: try reader.number("deadline"))
         }
+        if version >= 3 { request.renewed = try reader.optionalNumber("retry") }
         return request
     }
 
@@ -163,7 +163,7 @@ package enum QueuedRequestCodec {
         let message = try reader.text(limit: textLimit, "message")
         let status: UInt16 = try reader.number("status")
         let fields = try fields(&reader)
-        let body = Array(try reader.counted(limit: OfflineDeadLetter.bodyLimit, "answer"))
+        let body = Array(try reader.counted(limit: OfflineDeadLetter.bodyLimit, "response body"))
         return OfflineDeadLetter(
             reason, message: message, statusCode: status == 0 ? nil : Int(status), fields: fields, body: body)
     }

@@ -1,10 +1,9 @@
 package import MartletTransport
 
 /// The order of requests: one of each lane at a time, in the order of their numbers, and a limited number of lanes
-/// concurrently. Time is passed in, and the actions are returned. A request has one state at a time: waiting in its
-/// lane, being sent, settling (its outcome is being recorded), or resting (dead or uncertain). A resting request delays
-/// no other. The next request of a lane starts when the outcome of the previous one is on disk, so that killing the
-/// process never reverses their order.
+/// concurrently. Time is passed in, and the actions are returned. A request waits in its lane, is sent, is settling
+/// (its outcome is being recorded), or rests (dead or uncertain), which delays no other. The next request of a lane
+/// starts when the outcome of the previous one is on disk, so that killing the process never reverses their order.
 package struct ReplayMachine: Sendable {
     /// The actions, in this order.
     package struct Effects: Sendable, Equatable {
@@ -12,7 +11,7 @@ package struct ReplayMachine: Sendable {
         package var begin: [OfflineID] = []
         /// Requests whose attempt has to be cancelled.
         package var cancel: [OfflineID] = []
-        /// Expired requests, which become dead letters; they are settling.
+        /// Expired requests, which are to become dead letters; they are settling.
         package var expire: [OfflineID] = []
         /// Requests whose outcome is to be recorded, possibly again; they are settling.
         package var settle: [OfflineID] = []
@@ -22,17 +21,16 @@ package struct ReplayMachine: Sendable {
 
     /// The state of a request in the machine.
     package enum State: Hashable, Sendable {
-        /// It waits in its lane.
+        /// The request waits in its lane.
         case waiting
-        /// It is being sent.
+        /// The request is being sent.
         case sending
-        /// Its outcome is being recorded.
+        /// The outcome is being recorded.
         case settling
-        /// It is dead or uncertain.
+        /// The request is dead or uncertain.
         case resting
     }
 
-    /// The outcome of an attempt.
     package enum Outcome: Hashable, Sendable {
         /// The request has ended, and its outcome is to be recorded.
         case settled
@@ -86,10 +84,10 @@ package struct ReplayMachine: Sendable {
 
     // MARK: Inspection
 
-    /// The state of a request; `nil` if it is unknown.
+    /// Returns the state of a request; `nil` if it is unknown.
     package func state(of id: OfflineID) -> State? { items[id]?.state }
 
-    /// The time of expiry of a request; `nil` if it is unknown.
+    /// Returns the time of expiry of a request; `nil` if it is unknown.
     package func expiry(of id: OfflineID) -> MonotonicTime? { items[id]?.expires }
 
     /// Whether no request waits or is being sent or settled.
@@ -98,13 +96,13 @@ package struct ReplayMachine: Sendable {
     /// Whether a request was dropped during its attempt.
     package func isDropped(_ id: OfflineID) -> Bool { items[id]?.isDropped ?? false }
 
-    /// The reason and the end of a lane's delay; `nil` without a delay.
+    /// Returns the reason and the end of a lane's delay; `nil` without a delay.
     package func wait(of lane: String) -> (reason: OfflinePostponement.Reason, until: MonotonicTime)? {
         guard case .waiting(let reason, let until) = lanes[lane]?.state else { return nil }
         return (reason, until)
     }
 
-    /// The time of the next call of ``advance(to:)``; `nil` if it is not needed.
+    /// Returns the time of the next call of ``advance(to:)``; `nil` if it is not needed.
     package mutating func nextWake() -> MonotonicTime? {
         while let end = delayEnds.min, wait(of: end.key)?.until != end.time { delayEnds.popMin() }
         while let expiry = expiries.min, items[expiry.key]?.isLive != true { expiries.popMin() }
@@ -119,7 +117,7 @@ package struct ReplayMachine: Sendable {
     // MARK: Requests
 
     /// Adds a request.
-    /// - Parameter isResting: whether it is dead or uncertain.
+    /// - Parameter isResting: Whether it is dead or uncertain.
     package mutating func add(
         _ id: OfflineID, lane: String, expires: MonotonicTime, isResting: Bool = false, now: MonotonicTime
     ) -> Effects {
@@ -139,7 +137,7 @@ package struct ReplayMachine: Sendable {
     }
 
     /// Handles the end of an attempt; ignored if the request is not being sent.
-    /// - Parameter random: between 0 and 1.
+    /// - Parameter random: Between 0 and 1.
     /// - Returns: The actions, and the delay of the lane.
     package mutating func end(_ id: OfflineID, _ outcome: Outcome, random: Double, now: MonotonicTime) -> (
         effects: Effects, delay: Duration
@@ -164,7 +162,7 @@ package struct ReplayMachine: Sendable {
     }
 
     /// Records that the outcome of a request is on disk.
-    /// - Parameter isResting: whether it stays, dead or uncertain; otherwise it was removed.
+    /// - Parameter isResting: Whether it stays, dead or uncertain; otherwise it was removed.
     package mutating func settled(_ id: OfflineID, isResting: Bool, now: MonotonicTime) -> Effects {
         guard let item = items[id], item.state == .settling else { return take(now) }
         if item.isLive {
@@ -194,7 +192,7 @@ package struct ReplayMachine: Sendable {
     }
 
     /// Sends a dead or uncertain request again, and a waiting one immediately.
-    /// - Parameter expires: the new time of expiry, used if the request has expired.
+    /// - Parameter expires: The new time of expiry, used if the request has expired.
     /// - Returns: The actions; `nil` if there is no such request, or it is being sent or settled.
     package mutating func retry(_ id: OfflineID, expires: MonotonicTime = .distantFuture, now: MonotonicTime)
         -> Effects?
@@ -244,7 +242,7 @@ package struct ReplayMachine: Sendable {
         items[id]?.isInLane = false
         guard let state = lanes[name]?.state else { return }
         let wasFirst = lanes[name]?.ids.first == id
-        // Changed in place, since a lane may be long.
+        // Changed in place, because a lane may be long.
         lanes[name]?.remove(id)
         // Failures and delays belong to the request that has left.
         if wasFirst { wake(name) }
@@ -349,13 +347,12 @@ package struct ReplayMachine: Sendable {
 
     /// Requests that are sent one after the other.
     private struct Lane: Sendable {
-        /// The state of a lane.
         enum State: Hashable, Sendable {
-            /// Its first request may start.
+            /// The first request may start.
             case ready
-            /// Its first request is being sent or settled.
+            /// The first request is being sent or settled.
             case busy(OfflineID)
-            /// It waits after a failure.
+            /// The lane waits after a failure.
             case waiting(OfflinePostponement.Reason, until: MonotonicTime)
         }
         /// The requests in order; empty only during a change.
@@ -376,7 +373,6 @@ package struct ReplayMachine: Sendable {
             return ids.count == 1
         }
 
-        /// Removes a request.
         mutating func remove(_ id: OfflineID) {
             if ids.first == id {
                 ids.popFirst()

@@ -33,14 +33,13 @@ struct ReplayRule: Sendable {
     }
 
     /// Returns the decision after a response.
-    /// - Parameter now: seconds since 1970.
+    /// - Parameter now: Seconds since 1970.
     func decision(on answer: HTTPExchange, now: Int64) -> ReplayDecision {
         let status = answer.statusCode
-        let words = "the server answered with status \(status)"
+        let words = "the server responded with status \(status)"
         switch status {
         case 200...299 where isStray(answer), 304 where isStray(answer):
-            let what =
-                "\(words) to the request after a redirect, which does not show that this one was accepted"
+            let what = "\(words) to the request after a redirect, which does not show that this one was accepted"
             return isRepeatable ? .dead(letter(.refused, what, answer), answer) : unclear(what, answer)
         case 200...299, 304: return .delivered(answer)
         case _ where !isRepeatable && ReplayRule.isOfAnother(answer):
@@ -64,10 +63,9 @@ struct ReplayRule: Sendable {
         }
     }
 
-    /// Whether the response belongs to a request of another method, to which a redirect led. It may be a sign-in page;
-    /// then no server has processed the body of this request. A 303, and a 302 within an origin, may also lead to the
-    /// result (RFC 9110 §15.4.3, §15.4.4), which the caller can accept. A 301 (§15.4.2) and a 302 to another origin
-    /// never do.
+    /// Whether the response belongs to a request of another method, to which a redirect led, such as that of a sign-in
+    /// page. A 303, and a 302 within an origin, may also lead to the result (RFC 9110 §15.4.3, §15.4.4), which the
+    /// caller can accept. A 301 (§15.4.2) and a 302 to another origin never do.
     private func isStray(_ answer: HTTPExchange) -> Bool {
         ReplayRule.redirects(of: answer).contains { hop, method, origin in
             guard hop.method != method else { return false }
@@ -107,8 +105,7 @@ struct ReplayRule: Sendable {
             body: Array(answer.body.prefix(OfflineDeadLetter.bodyLimit)))
     }
 
-    /// Returns the decision after a failure. If the head of a response has arrived, its status decides, even if the
-    /// body failed.
+    /// Returns the decision after a failure. If the head of a response has arrived, its status decides.
     func decision(on error: any Error, now: Int64) -> ReplayDecision {
         guard let error = error as? HTTPError else {
             // Only the error's type: the message is stored, and its text may contain a secret.
@@ -138,22 +135,21 @@ struct ReplayRule: Sendable {
 
 /// The decision after an attempt to send a request.
 package enum ReplayDecision: Sendable {
-    /// The server accepted it.
+    /// The server accepted the request.
     case delivered(HTTPExchange)
-    /// It is retried after at least that time.
+    /// The request is retried after at least that time.
     case later(OfflinePostponement.Reason, atLeast: Duration?, message: String)
     /// The server requires credentials.
     case unauthorized(HTTPExchange)
-    /// Sending it again would not help.
+    /// The request would fail again.
     case dead(OfflineDeadLetter, HTTPExchange? = nil)
-    /// Sending it again might repeat its effect.
+    /// Sending the request again might repeat its effect.
     case uncertain(OfflineDeadLetter, Uncertainty)
 
-    /// The cause of an uncertainty.
     package enum Uncertainty: Sendable {
         /// A response that does not show whether the request took effect.
         case answer(HTTPExchange)
-        /// There was no response.
+        /// The error of a request without a response.
         case failure(any Error)
     }
 }

@@ -10,7 +10,7 @@ struct OfflineAttempt: Sendable {
     let body: HTTPBody
     /// The fields that are not stored, while the process that submitted the request runs.
     let secretFields: HTTPFields?
-    /// The fields of its host that are not stored, while that process runs.
+    /// The fields of the host that are not stored, while that process runs.
     let hostFields: HTTPFields?
     let credentials: CredentialRefresher?
     let options: RequestOptions
@@ -43,7 +43,7 @@ struct OfflineAttempt: Sendable {
     private func unauthorized(_ answer: HTTPExchange) -> ReplayDecision {
         .later(
             .unauthorized, atLeast: nil,
-            message: "the server answered with status \(answer.statusCode): it requires other credentials")
+            message: "the server requires other credentials (status \(answer.statusCode))")
     }
 
     private func authorized() async throws -> (HTTPRequest, UInt64) {
@@ -128,7 +128,7 @@ struct OfflineAttempt: Sendable {
         } catch { return (bytes, false) }
     }
 
-    /// The maximum supported sleep, since the setting may exceed it.
+    /// The maximum supported sleep, which the setting may exceed.
     private static let longestBodyTime = Duration.seconds(365 * 24 * 3600)
 }
 
@@ -174,7 +174,7 @@ actor CredentialRefresher {
             generation += 1
             return
         }
-        // Unstructured: cancelling the first request must not cancel the others. The task clears `renewal` itself.
+        // Unstructured, because cancelling the first request must not cancel the others.
         let renewal = Task {
             defer { self.renewal = nil }
             try await waitUnlessCancelled { try await refresh() }

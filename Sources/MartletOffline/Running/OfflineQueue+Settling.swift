@@ -26,7 +26,7 @@ extension OfflineQueue {
             case .delivered, .dropped: try await store.remove(id)
             case .expired:
                 // Also stored for a waiting caller, which gets a ticket.
-                let letter = OfflineDeadLetter(.expired, message: "it expired before a server accepted it")
+                let letter = OfflineDeadLetter(.expired, message: "the request expired before a server accepted it")
                 isResting = try await rest(id, .dead(letter), isUseless: machine.isDropped(id))
             case .setAside: break
             case .dead(let letter, _): isResting = try await rest(id, .dead(letter), isUseless: isUseless)
@@ -45,8 +45,7 @@ extension OfflineQueue {
         entry.isGone?.update { true }
     }
 
-    /// Records that a request is not sent again automatically. A dropped request, or one whose first caller still waits
-    /// for the error, is removed instead.
+    /// Records that a request is not sent again automatically, or removes it if no one needs the record.
     /// - Returns: Whether it stays.
     private func rest(_ id: OfflineID, _ stage: QueuedRequest.Stage, isUseless: Bool) async throws(HTTPError) -> Bool {
         guard !isUseless else {
@@ -109,8 +108,7 @@ extension OfflineQueue {
     /// Resumes the caller that waits for a request's first attempt, with a ticket: the request is sent later.
     func resumeAsQueued(_ id: OfflineID) { if let ticket = held[id]?.summary.ticket { resume(id, .queued(ticket)) } }
 
-    /// Resumes all callers of a lane whose first request could not be sent, with tickets: the other requests wait for
-    /// it.
+    /// Resumes all callers of a lane with tickets: the first request could not be sent, and the others wait for it.
     func resumeLaneAsQueued(_ lane: String) {
         for id in watched[lane] ?? [] where machine.state(of: id) != .settling { resumeAsQueued(id) }
     }

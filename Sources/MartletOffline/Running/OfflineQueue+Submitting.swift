@@ -5,11 +5,11 @@ extension OfflineQueue {
     /// Stores a request until a server accepts it. Returns when it is on disk, before it is sent.
     ///
     /// - Parameters:
-    ///   - target: the URL, or a request with a method and header fields. The default is GET, or POST with a body.
-    ///   - query: appended to the URL; null for none.
-    ///   - body: the body. Bytes and streams are written to the directory; a file stays where it is and must be
-    ///     unchanged when it is sent, unless the submission specifies otherwise.
-    ///   - headers: the header fields, in addition to those of the session.
+    ///   - target: The URL, or a request with a method and header fields. For a URL: GET, or POST with a body.
+    ///   - query: Appended to the URL; null for none.
+    ///   - body: The body. Bytes and streams are written to the directory; a file stays in place and must be unchanged
+    ///     when it is sent, unless the submission has ``OfflineSubmission/FilePolicy/copy``.
+    ///   - headers: The header fields, in addition to those of the session.
     /// - Returns: The ticket, which identifies the request in events.
     /// - Throws: An ``HTTPError`` with the code `.limitExceeded` if the queue is full, `.offlineQueueClosed` after
     ///   ``close()``, `.invalidURL`, `.invalidRequest`, `.diskFull` or `.fileFailed`; the errors of reading the body;
@@ -25,8 +25,8 @@ extension OfflineQueue {
 
     /// Stores a request until a server accepts it, like ``submit(_:query:body:headers:as:)``.
     /// - Parameters:
-    ///   - lane: the lane; `nil` for the lane of the URL's origin.
-    ///   - tag: a name that the request's events contain.
+    ///   - lane: The lane; `nil` for the lane of the URL's origin.
+    ///   - tag: A name that the request's events contain.
     @discardableResult public func submit(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), lane: String? = nil, tag: String? = nil

@@ -1,9 +1,8 @@
 import MartletCore
 import Synchronization
 
-/// The persistent part of a queue, written by one thread in call order. Cancelling a task interrupts no write.
+/// The stored requests of a queue, written by one thread in call order. Cancelling a task does not interrupt a write.
 final class OfflineStore: Sendable {
-    /// The contents of a directory.
     struct Contents: Sendable {
         var summaries: [OfflineSummary] = []
         /// Requests that were being sent when a process ended, and must not be sent again automatically.
@@ -83,7 +82,6 @@ final class OfflineStore: Sendable {
 
     // MARK: Requests
 
-    /// Reads a request.
     func load(_ id: OfflineID) async throws(OfflineRecordError) -> QueuedRequest {
         try await workers.run { [folder] () throws(OfflineRecordError) in try OfflineStore.read(id.number, folder).0 }
     }
@@ -115,13 +113,12 @@ final class OfflineStore: Sendable {
         try await stored { (folder) throws(StorageError) in try folder.add(id.number, record) }
     }
 
-    /// Replaces a request.
     func save(_ request: QueuedRequest) async throws(HTTPError) {
         _ = try await owned { (folder) throws(HTTPError) in try OfflineStore.write(request, folder) }
     }
 
     /// Reads, changes and writes a request atomically.
-    /// - Parameter change: returns whether the request is to be written.
+    /// - Parameter change: Returns whether the request is to be written.
     /// - Returns: The number of its bytes in the directory.
     @discardableResult func change(_ id: OfflineID, _ change: @escaping @Sendable (inout QueuedRequest) -> Bool)
         async throws(HTTPError) -> UInt64
@@ -175,10 +172,10 @@ final class OfflineStore: Sendable {
 
     // MARK: Bodies
 
-    /// The path of a request's record.
+    /// Returns the path of a request's record.
     func recordPath(_ id: OfflineID) -> String { folder.recordPath(id.number) }
 
-    /// The path of a request's body file in the queue's directory.
+    /// Returns the path of a request's body file in the queue's directory.
     func bodyPath(_ id: OfflineID) -> String { folder.bodyPath(id.number) }
 
     /// Creates the file of a request's body.
@@ -224,6 +221,8 @@ enum OfflineRecordError: Error, CustomStringConvertible {
 struct OfflineSummary: Sendable {
     let ticket: OfflineTicket
     let submitted: Int64
+    /// The time from which ``expires`` counts: that of the submission, or of the last retry after the expiry.
+    var started: Int64
     var expires: Int64
     /// ``expires`` on the clock that counts from the boot.
     let bootDeadline: BootDeadline?
@@ -231,13 +230,13 @@ struct OfflineSummary: Sendable {
     let secretFields: [String]
     let isRepeatable: Bool
     var attempts: Int
-    /// Whether it is dead or uncertain.
+    /// Whether the request is dead or uncertain.
     var isResting: Bool
-    /// The number of its bytes in the directory.
+    /// The number of bytes in the directory.
     var storedByteCount: UInt64
 
-    /// The lifetime in milliseconds.
-    var lifetime: Int64 { max(0, expires.subtractingReportingOverflow(submitted).partialValue) }
+    /// The lifetime in milliseconds, which no retry changes.
+    var lifetime: Int64 { max(0, expires.subtractingReportingOverflow(started).partialValue) }
 
     /// The time 2020-01-01: an earlier time of day shows that a clock was never set.
     private static let earliestPlausibleTime: Int64 = 1_577_836_800_000
@@ -248,17 +247,17 @@ struct OfflineSummary: Sendable {
             return min(bootDeadline.time, now.advanced(by: .milliseconds(lifetime)))
         }
         // Two times of day cannot be compared if one was never set.
-        let isPlausible = min(submitted, wall) >= OfflineSummary.earliestPlausibleTime
+        let isPlausible = min(started, wall) >= OfflineSummary.earliestPlausibleTime
         // A clock that was set back does not prolong the lifetime.
         let left = isPlausible ? min(expires.subtractingReportingOverflow(wall).partialValue, lifetime) : lifetime
         return now.advanced(by: .milliseconds(left))
     }
 
-    /// Creates a summary.
-    /// - Parameter recordByteCount: the number of bytes of the record.
+    /// Creates a summary of a request whose record has a number of bytes.
     init(_ request: QueuedRequest, recordByteCount: Int) {
         ticket = OfflineTicket(request)
-        (submitted, expires, bootDeadline) = (request.submitted, request.expires, request.bootDeadline)
+        (submitted, started) = (request.submitted, request.renewed ?? request.submitted)
+        (expires, bootDeadline) = (request.expires, request.bootDeadline)
         (bodyByteCount, secretFields) = (request.body.byteCount, request.secretFields)
         isRepeatable = request.isRepeatable
         attempts = Int(request.attempts)

@@ -38,7 +38,7 @@ struct QueuedBodyVerifier: Sendable {
     }
 
     /// Verifies that a file is unchanged. Blocks.
-    /// - Parameter known: the state at the last verification; with the same state the file is not read again.
+    /// - Parameter known: The state at the last verification; with the same state the file is not read again.
     /// - Returns: The state; `nil` if the file has changed or does not exist.
     /// - Throws: An `HTTPError` if the file cannot be read at the moment.
     func check(_ path: String, _ mark: QueuedBody.FileIdentity, known: Stamp?) throws(HTTPError) -> Stamp? {
@@ -71,7 +71,7 @@ final class QueuedBodyWriter: Sendable {
     private let files: any FileSystem
     private let folder: RecordDirectory
     private let workers: BlockingThreadPool
-    /// Guards the above: one worker at a time.
+    /// The lock on the state, used by one worker at a time.
     private let state = Mutex(State())
 
     init(_ file: OpenFile, in folder: RecordDirectory, _ files: any FileSystem, _ workers: BlockingThreadPool) {

@@ -1,8 +1,7 @@
 import Glibc
 
 /// A kind of directory that Martlet stores files in, and the rules that distinguish it from a directory of another
-/// program, where nothing may be changed. The mark of the kind is part of the file `lock`. It therefore exists as soon
-/// as the directory is used, and cannot be lost while the other files remain.
+/// program, which must not be changed. Its mark is in the file `lock`, and exists as soon as a directory is used.
 package struct FolderKind: Sendable {
     /// The result of inspecting a directory.
     package enum Finding: Hashable, Sendable {
@@ -11,18 +10,17 @@ package struct FolderKind: Sendable {
         /// The directory is empty, or of this kind without a mark, for example after a power cut or from an earlier
         /// version. The process that opens it writes the mark.
         case unmarked
-        /// The directory belongs to another program. The text is the reason, such as `it holds “notes.txt”`.
+        /// The directory belongs to another program. The text is the reason, such as `it contains “notes.txt”`.
         case foreign(String)
     }
 
     /// The meaning of a name in a directory without a mark.
     package enum Name: Sendable {
-        /// A file that starts with `MRT`, unless a power cut lost its first bytes. Other programs may use the name.
+        /// The name of a file that starts with `MRT`, unless a power cut lost its start. Other programs may use it.
         case typed
-        /// A file with any content. No other program uses the name.
+        /// The name of a file with any content. No other program uses it.
         case unmistakable
-        /// A file or a directory with any content, which counts only together with a typed file. Other programs may use
-        /// the name.
+        /// The name of a file or a directory that proves nothing without a typed file. Other programs may use it.
         case companion
         /// A name that is not of this kind.
         case other
@@ -32,7 +30,7 @@ package struct FolderKind: Sendable {
     private enum Content {
         /// The file starts with `MRT`.
         case ours
-        /// The file is empty, zeros, or the start of one of ours, as after a power cut. It contains no data.
+        /// The file is empty, or contains only zeros or the start of the mark, as after a power cut.
         case torn
         /// Anything else, or not a file.
         case foreign
@@ -46,13 +44,13 @@ package struct FolderKind: Sendable {
     private static let recordMark = Array("MRT:".utf8)
     /// The first bytes of every Martlet file that has a type.
     private static let fileMark = Array("MRT".utf8)
-    /// The number of bytes that are read of a file. A file system loses at least that many together.
+    /// The number of bytes to read of a file. A file system loses at least that many together.
     private static let pieceByteCount = 512
     /// The kind of a response cache.
     package static let cache = FolderKind(mark: cacheMark, offset: 0, newLock: cacheMark)
 
     /// The kind of a directory of records.
-    /// - Parameter suffix: the suffix of the records, such as `request`.
+    /// - Parameter suffix: The suffix of the records, such as `request`.
     package static func records(_ suffix: String) -> FolderKind {
         let mark = recordMark + suffix.utf8 + [0x0A]
         return FolderKind(mark: mark, offset: recordMarkOffset, newLock: RecordDirectory.noted(0) + mark)
@@ -66,11 +64,11 @@ package struct FolderKind: Sendable {
     private let newLock: [UInt8]
 
     /// Inspects a directory without changing it. A directory without a mark is accepted in three cases: its lock file
-    /// is one of an earlier version; it has a file of this kind by name and content; or a power cut can have left all
-    /// of it, so that nothing of another program is lost.
+    /// is one of an earlier version; the name and content of a file are of this kind; or all of it may be what a power
+    /// cut left of such a directory.
     /// - Parameters:
-    ///   - isLock: whether the bytes of a lock file without a mark are those of an earlier version.
-    ///   - classify: returns the meaning of a name other than that of the lock file.
+    ///   - isLock: Whether the bytes of a lock file without a mark are those of an earlier version.
+    ///   - classify: Returns the meaning of a name other than that of the lock file.
     package func inspect(_ path: String, _ files: any FileSystem, isLock: ([UInt8]) -> Bool, classify: (String) -> Name)
         throws(StorageError) -> Finding
     {
@@ -81,7 +79,7 @@ package struct FolderKind: Sendable {
                 return .foreign("its “\(FolderKind.lockName)” is not a file")
             }
             if lock.dropFirst(offset).starts(with: mark) { return .marked }
-            if let other = FolderKind.name(ofMarkIn: lock) { return .foreign("it is the folder of \(other)") }
+            if let other = FolderKind.name(ofMarkIn: lock) { return .foreign("it is the directory of \(other)") }
             if isLock(lock) { return .unmarked }
             isForeignLock = !newLock.starts(with: lock) && !lock.allSatisfy { $0 == 0 }
         } catch  where error.code == ENOENT {}
@@ -98,11 +96,11 @@ package struct FolderKind: Sendable {
                 }
             case .unmistakable: break
             case .companion: companion = companion ?? name
-            case .other: reason = reason ?? "it holds “\(name)”"
+            case .other: reason = reason ?? "it contains “\(name)”"
             }
         }
         if isForeignLock { reason = reason ?? "another program wrote its file “\(FolderKind.lockName)”" }
-        if let reason = reason ?? companion.map({ "it holds “\($0)”" }) { return .foreign(reason) }
+        if let reason = reason ?? companion.map({ "it contains “\($0)”" }) { return .foreign(reason) }
         return .unmarked
     }
 

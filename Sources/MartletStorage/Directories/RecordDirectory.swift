@@ -1,18 +1,17 @@
 import Glibc
 import Synchronization
 
-/// A locked directory of numbered records, each always a complete file. The methods block: only one worker calls them.
+/// A locked directory of numbered records, which are always complete files. The methods block: one worker calls them.
 ///
 /// | name | content |
 /// |---|---|
 /// | `<number>.<kind>` | a record |
 /// | `<number>.<kind>.new` | a record that is being written; never read |
-/// | `<number>.body` | data of a record that is too large for it, if the kind has bodies |
+/// | `<number>.body` | large data of a record, if the kind has bodies |
 /// | `corrupt/<number>.<kind>` | a damaged record; its body is beside it |
 /// | `lock` | locked by the owning process; the last number that may have been assigned, and the mark of the kind |
 ///
-/// A directory with other files and neither mark nor records is rejected (``FolderKind``). In a marked directory, other
-/// files stay.
+/// A directory with other files and neither mark nor records is rejected (``FolderKind``). In a marked one, they stay.
 package final class RecordDirectory: Sendable {
     /// The reason why a directory was not opened.
     package enum OpenError: Error, Hashable, Sendable {
@@ -28,7 +27,7 @@ package final class RecordDirectory: Sendable {
         case otherFiles(String)
     }
 
-    /// The count of numbers that are reserved on disk at a time.
+    /// The number of numbers that are reserved on disk together.
     private static let numberBlock: UInt64 = 256
     private static let bodySuffix = ".body"
 
@@ -44,7 +43,9 @@ package final class RecordDirectory: Sendable {
     private let missingMark: Mutex<[UInt8]?>
 
     /// Opens or creates a directory by its absolute path, and owns it until ``release()`` or deallocation.
-    /// - Parameter kind: the suffix of the records, such as `request`; records may have bodies in separate files.
+    /// - Parameters:
+    ///   - kind: The suffix of the records, such as `request`.
+    ///   - hasBodies: Whether records may have bodies in separate files.
     package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(OpenError) {
         let status = try RecordDirectory.stored { () throws(StorageError) in
             do throws(StorageError) { return try files.status(at: path + "/.") } catch  where error.code == ENOENT {
@@ -69,11 +70,9 @@ package final class RecordDirectory: Sendable {
             return try files.tryLock(lock) ? lock : nil
         }
         guard let lock else { throw .inUse }
-        self.lock = lock
-        self.path = path
+        (self.lock, self.path) = (lock, path)
         suffix = "." + kind
-        self.hasBodies = hasBodies
-        self.files = files
+        (self.hasBodies, self.files) = (hasBodies, files)
         missingMark = Mutex(finding == .unmarked ? folderKind.mark : nil)
         // A full disk must not prevent reading the records. The mark is written again before a file is created.
         try? mark()
@@ -90,7 +89,7 @@ package final class RecordDirectory: Sendable {
         return isCompanion ? .companion : .other
     }
 
-    /// Writes and syncs the mark of the kind if it is missing: a power cut must not make the directory look foreign.
+    /// Writes and syncs the mark of the kind if it is missing, so that a later process recognizes the directory.
     private func mark() throws(StorageError) {
         guard let mark = missingMark.withLock({ $0 }) else { return }
         try files.write(all: RecordDirectory.noted(notedNumber()) + mark, to: lock, at: 0)
@@ -104,7 +103,7 @@ package final class RecordDirectory: Sendable {
 
     // MARK: Reading
 
-    /// The numbers of the records in ascending order. Removes unfinished files, and bodies without a record.
+    /// Returns the numbers of the records in ascending order. Removes unfinished files, and bodies without a record.
     package func numbers() throws(StorageError) -> [UInt64] {
         var numbers: [UInt64] = []
         var bodies: [UInt64] = []
@@ -140,8 +139,8 @@ package final class RecordDirectory: Sendable {
         return number
     }
 
-    /// The bytes of a record.
-    /// - Parameter limit: the maximum length of a record; of a longer one, that many bytes and one more are returned.
+    /// Reads a record.
+    /// - Parameter limit: The maximum length of a record; of a longer one, that many bytes and one more are returned.
     package func read(_ number: UInt64, limit: Int) throws(StorageError) -> [UInt8] {
         let name = recordPath(number)
         let file = try files.open(name, for: .reading)
@@ -173,7 +172,7 @@ package final class RecordDirectory: Sendable {
         }
     }
 
-    /// Replaces a record and waits for the disk. After any failure, the record is either the old or the new one.
+    /// Replaces a record and waits for the disk. After a failure, the record is either the old or the new one.
     package func write(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
         try replace(number, bytes)
         try syncNames()
@@ -200,14 +199,13 @@ package final class RecordDirectory: Sendable {
     /// Creates the empty body of a record that will be added. Only its owner can access it.
     package func createBody(_ number: UInt64) throws(StorageError) -> OpenFile { try create(bodyPath(number)) }
 
-    /// Closes a body after it and its name are on the disk: the record that is added next must not exist without it.
+    /// Closes a body after it and its name are on the disk, because the record to be added must not exist without it.
     package func finishBody(_ file: OpenFile) throws(StorageError) {
         try files.sync(file)
         file.close()
         try syncNames()
     }
 
-    /// Removes the body of a record, if it has one.
     package func removeBody(_ number: UInt64) { try? files.remove(bodyPath(number)) }
 
     private func create(_ name: String) throws(StorageError) -> OpenFile {
@@ -219,9 +217,8 @@ package final class RecordDirectory: Sendable {
         }
     }
 
-    /// Removes a record and its body; a missing record is not an error. The record is removed first, durably: without
-    /// its body it would be damaged, whereas a body without its record is removed when the directory is opened the next
-    /// time.
+    /// Removes a record and its body; a missing record is not an error. The record is removed first, durably, because
+    /// without its body it would be damaged. A body without its record is removed when the directory is next opened.
     package func remove(_ number: UInt64) throws(StorageError) {
         do throws(StorageError) { try files.remove(recordPath(number)) } catch  where error.code == ENOENT {}
         try syncNames()
@@ -233,14 +230,13 @@ package final class RecordDirectory: Sendable {
     package func setAside(_ number: UInt64) throws(StorageError) -> String {
         let aside = path + "/corrupt"
         try files.makeFolder(aside, withParents: false)
-        // The body (which most records do not have) is moved first: without a record it would be removed when the
-        // directory is opened the next time.
+        // The body, if there is one, is moved first: without a record it would be removed by the next process.
         if hasBodies {
             let body = "\(aside)/\(number)\(RecordDirectory.bodySuffix)"
             try? files.renameWithoutReplacing(bodyPath(number), to: body)
         }
         let target = "\(aside)/\(number)\(suffix)"
-        // Numbers are assigned only once, so a file that already has the name is not Martlet's, and stays.
+        // Numbers are assigned only once, so a file that already has the name belongs to another program.
         try files.renameWithoutReplacing(recordPath(number), to: target)
         try files.syncFolder(aside)
         try syncNames()

@@ -11,8 +11,8 @@ package protocol ReadableFileSystem: Sendable {
     func readSome(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8]
 }
 
-/// The calls that read and write files, one system call each, so that tests can make any of them fail.
-/// All of them block: they belong on a worker, never on the cooperative pool. Implementations handle `EINTR`;
+/// The calls that read and write files, one system call each, so that tests can make any of them fail. All of them
+/// block: make them on a worker, never on the cooperative pool. Implementations handle `EINTR`;
 /// ``ReadableFileSystem/read(_:count:at:)`` and ``write(all:to:at:)`` handle short reads and writes.
 package protocol FileSystem: ReadableFileSystem {
     /// The status of a path. A symbolic link is not followed.
@@ -20,8 +20,8 @@ package protocol FileSystem: ReadableFileSystem {
     /// Writes at an offset.
     /// - Returns: The number of bytes written.
     func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int
-    /// Reserves disk space without changing the length, if the file system supports that. A file system in memory only
-    /// checks the free space.
+    /// Reserves disk space without changing the length, if the file system supports that. On a file system in memory,
+    /// only checks the free space.
     func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError)
     /// Cuts a file to a length and frees the space reserved after it.
     func truncate(_ file: OpenFile, to byteCount: UInt64) throws(StorageError)
@@ -84,7 +84,7 @@ extension FileSystem {
     }
 
     /// Creates a directory accessible only by its owner (0700), unless its name exists.
-    /// - Parameter withParents: whether missing parent directories are created too.
+    /// - Parameter withParents: Whether missing parent directories are created too.
     package func makeFolder(_ path: String, withParents: Bool) throws(StorageError) {
         do throws(StorageError) { try makeFolder(path) } catch  where error.code == EEXIST { return } catch
             where error.code == ENOENT && withParents
@@ -134,7 +134,6 @@ package struct FileStatus: Equatable, Sendable {
     package var device: UInt64
     /// The modification time in nanoseconds since 1970.
     package var modificationTime: Int64
-    /// The access rights.
     package var access: FileAccess
 }
 
@@ -147,24 +146,19 @@ package final class OpenFile: Sendable {
     /// Set when the lock is acquired, and never reset: releasing a lock that is not held is harmless.
     private let wasLocked = Atomic(false)
 
-    init(path: String, descriptor: Int32) {
-        self.path = path
-        self.descriptor = descriptor
-    }
+    init(path: String, descriptor: Int32) { (self.path, self.descriptor) = (path, descriptor) }
 
     deinit { close() }
 
-    /// Whether the file was closed.
     var isClosed: Bool { wasClosed.load(ordering: .acquiring) }
 
     /// Records that the lock was acquired.
     func noteLock() { wasLocked.store(true, ordering: .releasing) }
 
-    /// Closes the file immediately. It must not be used after that: the descriptor's number is reused for the next
-    /// file.
+    /// Closes the file. It must not be used after that, because its descriptor number is reused for other files.
     package func close() {
         guard !wasClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        // Closing alone may not release the lock: a child process that is being started has a copy of the descriptor.
+        // Closing alone may not release the lock: a child process that is just starting has a copy of the descriptor.
         if wasLocked.load(ordering: .acquiring) { _ = flock(descriptor, LOCK_UN) }
         _ = Glibc.close(descriptor)
     }

@@ -3,7 +3,6 @@ import Glibc
 
 /// The file system of the host.
 package struct LinuxFileSystem: FileSystem {
-    /// The file system of the host.
     package init() {}
 
     package func open(_ path: String, for opening: FileOpening) throws(StorageError) -> OpenFile {
@@ -58,14 +57,14 @@ package struct LinuxFileSystem: FileSystem {
         return (bytes, code)
     }
 
-    /// Local file systems, on which the status of an open file needs no other host. The kernel's numbers
-    /// (`linux/magic.h`) of ext2 to ext4, XFS, Btrfs, F2FS, ZFS, overlay, and of those in memory: tmpfs, ramfs.
+    /// The local file systems, on which the status of an open file is in memory: the kernel's numbers (`linux/magic.h`)
+    /// of ext2 to ext4, XFS, Btrfs, F2FS, ZFS, overlay, tmpfs and ramfs.
     private static let local: Set<Int> = [
         0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x2FC1_2FC1, 0x794C_7630, 0x0102_1994, 0x8584_58F6,
     ]
     private static let inMemory: Set<Int> = [0x0102_1994, 0x8584_58F6]
 
-    /// The free bytes of the file system in memory that a file is in; `nil` if it is on a disk.
+    /// The free bytes of a file's file system if that is in memory; `nil` if it is on a disk.
     package static func memory(of file: OpenFile) -> UInt64? {
         var information = statfs()
         guard unsafe fstatfs(file.descriptor, &information) == 0, inMemory.contains(Int(information.f_type)) else {
@@ -120,8 +119,7 @@ package struct LinuxFileSystem: FileSystem {
 
     package func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError) {
         guard let length = Int64(exactly: byteCount), length > 0 else { return }
-        // In memory the space would be filled with zeros, which takes about a second for some gigabytes. So only the
-        // free space is checked.
+        // In memory the space would be filled with zeros, which takes about a second for some gigabytes.
         if let room = LinuxFileSystem.memory(of: file) {
             let present = try status(of: file).allocatedByteCount
             guard byteCount > present, byteCount - present > room else { return }
@@ -147,7 +145,7 @@ package struct LinuxFileSystem: FileSystem {
         do throws(StorageError) { _ = try result("rename", path) { unsafe martlet_renameat2(path, target, 1) } } catch
             where error.code == EINVAL || error.code == ENOSYS
         {
-            // A file system that cannot rename without replacing: a link fails if the name exists.
+            // If the file system cannot rename without replacing, a link is used, which fails if the name exists.
             _ = try result("link", path) { unsafe link(path, target) }
             _ = try result("unlink", path) { unsafe unlink(path) }
         }
@@ -167,7 +165,7 @@ package struct LinuxFileSystem: FileSystem {
     }
 
     package func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError) {
-        // UTIME_OMIT keeps the access time.
+        // UTIME_OMIT preserves the access time.
         let omitted = timespec(tv_sec: 0, tv_nsec: 0x3FFF_FFFE)
         let times = [omitted, timespec(tv_sec: time_t(clamping: seconds), tv_nsec: 0)]
         _ = try result("futimens", file.path) { unsafe futimens(file.descriptor, times) }
@@ -208,7 +206,7 @@ package struct LinuxFileSystem: FileSystem {
 
     package func unlock(_ file: OpenFile) { _ = flock(file.descriptor, LOCK_UN) }
 
-    /// Repeats a call until no signal interrupts it.
+    /// Makes a call, and repeats it if a signal interrupted it.
     func result<Number: SignedInteger>(_ operation: String, _ path: String, _ call: () -> Number) throws(StorageError)
         -> Number
     {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A view of a file system that is limited to the page cache. A read is allowed on any thread, because it fails with
+/// A view of a file system that reads only from the page cache. Any thread may use it, because a call fails with
 /// `EAGAIN` if it would block. Waking a thread of a pool to read a small file costs ten times as much as the read.
 package struct NonBlockingFileSystem: ReadableFileSystem {
     private let base: any FileSystem
@@ -24,7 +24,7 @@ package struct NonBlockingFileSystem: ReadableFileSystem {
     }
 }
 
-/// A file opened for reading by position. The calls block, so they must run on a worker thread.
+/// A file opened for reading by position. The calls block: make them on a worker.
 package final class FileReader: Sendable {
     /// The length in bytes when the file was opened.
     package let byteCount: UInt64

@@ -10,7 +10,7 @@ package struct CastagnoliChecksum: Sendable {
 
     private static let polynomial: UInt32 = 0x82F6_3B78
     private static let hasInstruction = martlet_has_crc32c() != 0
-    /// The quarters of blocks that are processed concurrently: the size, and the power of x that moves a remainder.
+    /// The quarters of blocks that are processed together: their size, and the power of x that moves a remainder.
     private static let strides: [(quarter: Int, power: UInt32)] = [14, 10].map { (1 << $0, power(bytes: $0)) }
     /// The remainders of each byte followed by zero to seven zero bytes.
     private static let tables: [UInt32] = {
@@ -27,13 +27,10 @@ package struct CastagnoliChecksum: Sendable {
         return tables
     }()
 
-    /// Creates the checksum of no bytes.
     package init() {}
 
-    /// Creates the checksum of bytes.
     package init(_ bytes: Span<UInt8>) { update(bytes) }
 
-    /// Adds bytes to the checksum.
     package mutating func update(_ bytes: Span<UInt8>) {
         value = Self.hasInstruction ? Self.byInstruction(~value, bytes) : Self.byTables(~value, bytes)
         value = ~value
@@ -88,7 +85,7 @@ package struct CastagnoliChecksum: Sendable {
 
     // MARK: By tables
 
-    /// Adds bytes by tables, as ``update(_:)`` does if the processor has no instruction.
+    /// Adds bytes by tables, like ``update(_:)`` on a processor without the instruction.
     package mutating func updateByTables(_ bytes: Span<UInt8>) { value = ~Self.byTables(~value, bytes) }
 
     private static func byTables(_ start: UInt32, _ bytes: Span<UInt8>) -> UInt32 {
@@ -122,13 +119,10 @@ package struct RecordChecksum: Hashable, Sendable {
     /// The checksum of all bytes added so far.
     package private(set) var value: UInt32 = 0
 
-    /// Creates the checksum of no bytes.
     package init() {}
 
-    /// Creates the checksum of bytes.
     package init(_ bytes: Span<UInt8>) { update(bytes) }
 
-    /// Adds bytes to the checksum.
     package mutating func update(_ bytes: Span<UInt8>) {
         unsafe bytes.withUnsafeBufferPointer { bytes in
             // Without an address zlib would restart the checksum.

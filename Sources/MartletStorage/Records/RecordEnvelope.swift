@@ -1,5 +1,4 @@
-/// The frame of a record in a file: 16 bytes that distinguish damaged files, foreign files, and files of a later
-/// version.
+/// The header of a record in a file: 16 bytes that identify damaged files, foreign files, and files of a later version.
 ///
 /// | offset | bytes | |
 /// |---|---|---|
@@ -15,7 +14,7 @@ package struct RecordEnvelope: Sendable {
     package enum FormatError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The length differs from the one in the header, or exceeds the limit.
         case length
-        /// The file does not start with the magic of this kind.
+        /// The file does not start with the four bytes of this kind.
         case foreign
         /// The content does not match the checksum.
         case checksum
@@ -38,33 +37,33 @@ package struct RecordEnvelope: Sendable {
 
     private static let byteCount = 16
 
-    private let magic: [UInt8]
+    /// The magic that is written, and the one of earlier files.
+    private let magics: [[UInt8]]
     /// The version that is written, and the latest that is read.
     package let version: UInt16
     /// The maximum length of a file.
     package let byteLimit: Int
 
     /// Creates the envelope of a kind of record.
-    /// - Parameter magic: four bytes.
-    package init(magic: String, version: UInt16, byteLimit: Int) {
-        self.magic = Array(magic.utf8)
-        self.version = version
-        self.byteLimit = byteLimit
+    /// - Parameter magic: four bytes; `former` are those of earlier files, which are read, too.
+    package init(magic: String, former: String? = nil, version: UInt16, byteLimit: Int) {
+        magics = [magic, former].compactMap { $0.map { Array($0.utf8) } }
+        (self.version, self.byteLimit) = (version, byteLimit)
     }
 
-    /// The bytes of a file.
-    /// - Parameter write: writes the content.
-    /// - Throws: ``FormatError/length`` if they exceed the limit.
+    /// Encodes a file.
+    /// - Parameter write: Writes the content.
+    /// - Throws: ``FormatError/length`` if the file exceeds the limit.
     package func encode(_ write: (inout RecordWriter) -> Void) throws(FormatError) -> [UInt8] {
         var writer = begun()
         write(&writer)
         return try sealed(writer)
     }
 
-    /// The start of a file. The content is written after it, and ``sealed(_:)`` ends it.
+    /// Returns a writer at the start of the content. ``sealed(_:)`` completes the file.
     package func begun() -> RecordWriter {
         var writer = RecordWriter()
-        writer.write(raw: magic)
+        writer.write(raw: magics[0])
         writer.write(version)
         writer.write(UInt16(0))
         writer.write(UInt64(0))
@@ -72,7 +71,7 @@ package struct RecordEnvelope: Sendable {
     }
 
     /// Completes a file that was ``begun()``, and returns its bytes.
-    /// - Throws: ``FormatError/length`` if they exceed the limit.
+    /// - Throws: ``FormatError/length`` if the file exceeds the limit.
     package func sealed(_ written: RecordWriter) throws(FormatError) -> [UInt8] {
         var writer = written
         guard writer.bytes.count <= byteLimit else { throw .length }
@@ -82,12 +81,12 @@ package struct RecordEnvelope: Sendable {
     }
 
     /// Decodes the content of a file.
-    /// - Parameter read: reads all of the content; receives the version.
+    /// - Parameter read: Reads the whole content. Receives a reader and the version.
     package func decode<Value>(
         _ bytes: [UInt8], _ read: (inout RecordReader, UInt16) throws(RecordReader.FieldError) -> Value
     ) throws(FormatError) -> Value {
         guard bytes.count >= RecordEnvelope.byteCount, bytes.count <= byteLimit else { throw .length }
-        guard bytes.starts(with: magic) else { throw .foreign }
+        guard magics.contains(where: { bytes.starts(with: $0) }) else { throw .foreign }
         var head = RecordReader(bytes[4..<RecordEnvelope.byteCount])
         guard let version: UInt16 = try? head.number("version"), let flags: UInt16 = try? head.number("flags"),
             let count: UInt32 = try? head.number("length"), let checksum: UInt32 = try? head.number("checksum"),
@@ -116,7 +115,6 @@ package struct RecordEnvelope: Sendable {
 package struct RecordReader: Sendable {
     /// An invalid field.
     package struct FieldError: Error, Hashable, Sendable {
-        /// The name of the field.
         package var field: String
         /// The offset in the reader's bytes at which reading stopped.
         package var offset: Int
@@ -125,19 +123,17 @@ package struct RecordReader: Sendable {
     private let bytes: ArraySlice<UInt8>
     private var position: Int
 
-    /// Creates a reader at the start of bytes.
     package init(_ bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
         position = bytes.startIndex
     }
 
-    /// The number of bytes that have not been read.
     package var remainingCount: Int { bytes.endIndex - position }
 
     /// The number of bytes that have been read.
     package var offset: Int { position - bytes.startIndex }
 
-    /// Creates the error of a field that ends here.
+    /// Creates the error of a field, with the current offset.
     package func makeError(_ field: String) -> FieldError { FieldError(field: field, offset: offset) }
 
     /// Reads a number of as many bytes as its type has.
@@ -149,7 +145,7 @@ package struct RecordReader: Sendable {
         return number
     }
 
-    /// Reads 1 or 0; another number is an error.
+    /// Reads a flag: 1 or 0; another number is an error.
     package mutating func flag(_ field: String) throws(FieldError) -> Bool {
         let number: UInt8 = try number(field)
         guard number <= 1 else { throw makeError(field) }
@@ -211,7 +207,6 @@ package struct RecordWriter: Sendable {
     /// The bytes written so far.
     package private(set) var bytes: [UInt8] = []
 
-    /// Creates an empty record.
     package init() {}
 
     /// Reserves capacity for that many bytes, which saves copying them later.

@@ -2,20 +2,17 @@ import MartletTransport
 import MartletWire
 import Synchronization
 
-/// Writes a response's body; each write is sent immediately, in the response's framing.
-///
-/// One task writes at a time.
+/// Writes a response's body in its framing. Each write is sent immediately. Only one task may write at a time.
 public final class OriginBodyWriter: Sendable {
-    /// The delimitation of the body.
     enum Framing: Sendable {
         case chunked(size: Int?)
         case length(UInt64)
-        /// Unframed: the body ends with the connection, or as the handler's own fields declare.
+        /// Sends the bytes unchanged: the end of the connection or the handler's own fields delimit the body.
         case raw
     }
 
     private struct State {
-        /// Bytes that were not sent yet: at first the head, so that a small response is one write.
+        /// Bytes not sent yet. They begin with the head, so that a small response needs only one write.
         var pending: [UInt8]
         var chunks = ChunkEncoder()
         var written: UInt64 = 0
@@ -26,7 +23,7 @@ public final class OriginBodyWriter: Sendable {
     private let pacing: OriginPacing?
     private let fault: OriginFault?
     private let state: Mutex<State>
-    /// The number of gathered bytes at which they are sent.
+    /// The number of pending bytes at which they are sent.
     private static let gatherLimit = 64 << 10
 
     init(channel: OriginChannel, head: [UInt8], framing: Framing, _ response: OriginResponse) {
@@ -47,13 +44,13 @@ public final class OriginBodyWriter: Sendable {
     /// Writes the UTF-8 bytes of a text; see ``write(_:)-([UInt8])``.
     public func write(_ text: String) async throws { try await write(Array(text.utf8)) }
 
-    /// Waits for a duration. Cancelling the task ends the wait; stopping the origin cancels it.
+    /// Sends the pending bytes and waits. Stopping the origin ends the wait with `CancellationError`.
     public func pause(for duration: Duration) async throws {
         try await flush()
         try await Task.sleep(for: duration)
     }
 
-    /// Adds bytes, and sends the gathered ones once they reach the limit.
+    /// Adds bytes, and sends all pending bytes once they reach the limit.
     func append(_ bytes: [UInt8]) async throws {
         var limit = pacing?.pieceSize ?? .max
         if case .chunked(.some(let size)) = framing { limit = min(max(1, size), limit) }
@@ -65,7 +62,7 @@ public final class OriginBodyWriter: Sendable {
         if piece.isEmpty { return }
         let written = byteCount
         if let fault, let limit = fault.bodyByteCount, written + UInt64(piece.count) > limit {
-            // The chunk's header declares the whole piece, so that the cut lies inside it.
+            // The chunk's header declares the whole piece, so that the body ends inside a chunk.
             gather(Array(piece.prefix(Int(limit - min(limit, written)))), declaring: piece.count)
             try await flush()
             throw fault
@@ -90,7 +87,7 @@ public final class OriginBodyWriter: Sendable {
         }
     }
 
-    /// Sends the head, and bytes of ``TestPattern`` up to the number of bytes before a thrown fault.
+    /// Pads the body with ``TestPattern`` up to a number of bytes, and sends all pending bytes.
     func fill(upTo count: UInt64) async throws {
         let written = byteCount
         for piece in TestPattern.stretches(from: written, count: count - min(count, written)) {
@@ -99,7 +96,6 @@ public final class OriginBodyWriter: Sendable {
         try await flush()
     }
 
-    /// Sends the gathered bytes.
     func flush() async throws { try await channel.respond(state.withLock { exchange(&$0.pending, with: []) }) }
 
     /// Ends the body.
@@ -122,7 +118,7 @@ public final class OriginBodyWriter: Sendable {
 }
 
 extension OriginResponseBody {
-    /// The number of bytes of a file that are read at once.
+    /// The number of bytes in one read of a file.
     private static let stepSize = 256 << 10
 
     func write(to writer: OriginBodyWriter) async throws {

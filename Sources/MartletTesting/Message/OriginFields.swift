@@ -13,7 +13,6 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
         var name: String
         var value: String
 
-        /// Whether a name is that of the field, in any case.
         func isNamed(_ other: String) -> Bool {
             name.utf8.count == other.utf8.count && name.lowercased() == other.lowercased()
         }
@@ -43,7 +42,7 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
     /// The field at a position.
     public subscript(position: Int) -> Element { (lines[position].name, lines[position].value) }
 
-    /// The first value of a name, in any case. Setting it replaces all lines of the name by one; `nil` removes them.
+    /// The first value of a name, ignoring case. Setting it replaces all lines of the name by one; `nil` removes them.
     public subscript(name: String) -> String? {
         get { lines.first { $0.isNamed(name) }?.value }
         set {
@@ -59,21 +58,21 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
         set { self[name.rawName] = newValue }
     }
 
-    /// All values of a name, in any case, one for each field line.
+    /// All values of a name, ignoring case, one for each field line.
     public func values(of name: String) -> [String] { lines.filter { $0.isNamed(name) }.map(\.value) }
 
-    /// Whether there is a field with the name, in any case.
+    /// Whether there is a field with the name, ignoring case.
     public func contains(_ name: String) -> Bool { lines.contains { $0.isNamed(name) } }
 
     /// Adds a field at the end, even if the name exists.
     public mutating func append(_ name: String, _ value: String) { lines.append(Line(name: name, value: value)) }
 
-    /// The fields as the literal that makes them: `["Content-Type": "text/plain"]`.
+    /// The fields as a Swift literal: `["Content-Type": "text/plain"]`.
     public var description: String {
         lines.isEmpty ? "[:]" : "[" + lines.map { "\"\($0.name)\": \"\($0.value)\"" }.joined(separator: ", ") + "]"
     }
 
-    /// These fields, and a Content-Type if there is a value and they have none.
+    /// A copy of the fields, with a Content-Type added if they have none; `nil` adds nothing.
     func with(contentType: String?) -> OriginFields {
         var copy = self
         if let contentType, !contains("Content-Type") {

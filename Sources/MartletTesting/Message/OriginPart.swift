@@ -34,7 +34,7 @@ public struct OriginPart: Sendable, Hashable {
     static func parts(of body: [UInt8], contentType: String?) throws(OriginError) -> [OriginPart] {
         guard let type = contentType.flatMap({ MediaType($0) }), type.type == "multipart",
             let boundary = type["boundary"], HTTPBody.isBoundary(boundary)
-        else { throw .malformed("no boundary in its Content-Type: \(contentType ?? "none")") }
+        else { throw .malformed("no valid boundary in the Content-Type \(contentType ?? "none")") }
         let delimiter = Array("\r\n--\(boundary)".utf8)
         guard body.starts(with: delimiter.dropFirst(2)) else { throw .malformed("the first boundary is missing") }
         var rest = body.dropFirst(delimiter.count - 2)
@@ -68,7 +68,7 @@ public struct OriginPart: Sendable, Hashable {
             else { return nil }
             headers.append(String(decoding: line[..<colon], as: UTF8.self), value)
         }
-        // `form-data; name="x"` has the syntax of a media type without its first half. In forms a backslash is not an
+        // With `part/` before it, `form-data; name="x"` has the syntax of a media type. In forms a backslash is not an
         // escape character (WHATWG HTML §4.10.21.8).
         let disposition = headers["Content-Disposition"].flatMap {
             MediaType("part/\($0.replacing("\\", with: "\\\\"))")

@@ -39,7 +39,7 @@ extension OriginRequestHead {
     public var contentType: String? { headers["Content-Type"] }
 }
 
-/// The query of a request, with its parts by name: `request.query["page"]`.
+/// The query of a request, with its values by name: `request.query["page"]`.
 public struct OriginQuery: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The query as sent, without the `?`.
     public let description: String
@@ -53,7 +53,7 @@ public struct OriginQuery: Sendable, Hashable, ExpressibleByStringLiteral, Custo
     /// The query after a `?`; empty without one.
     var suffix: String { isEmpty ? "" : "?\(description)" }
 
-    /// The parts in order, with `%XX` and `+` decoded.
+    /// The names and values in order, with `%XX` and `+` decoded.
     public var items: [(name: String, value: String)] {
         FormEncoding.decoded(description).map { ($0.name, $0.value ?? "") }
     }
@@ -84,7 +84,7 @@ public struct OriginRequest: OriginRequestHead {
 
     init(_ head: RecordedRequest, body: OriginRequestBody) { (self.head, self.body) = (head, body) }
 
-    /// The value of a placeholder as a number that is not negative; `nil` if it is missing or not a number.
+    /// The value of a placeholder as an integer; `nil` if it is missing, negative or not an integer.
     public func number(of parameter: String) -> Int? {
         parameters[parameter].flatMap { text in text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil }
     }
@@ -133,8 +133,8 @@ public struct OriginRequest: OriginRequestHead {
 
 /// The body of a request: chunks of bytes as they arrive, without chunked framing.
 ///
-/// It is read from the connection on demand, so a handler that stops reading stops the sender. It can be read once, by
-/// one reader, until the response is complete.
+/// It is read from the connection on demand: if a handler stops reading, the client has to wait. It can be read once,
+/// by one reader, until the response is complete.
 public struct OriginRequestBody: AsyncSequence, Sendable {
     /// A piece of the body; never empty.
     public typealias Element = [UInt8]

@@ -4,9 +4,9 @@ public import SystemPackage
 
 /// A response of a test origin's handler.
 public struct OriginResponse: Sendable {
-    /// The status, 200...999; interim responses are in ``interim``.
+    /// The status, 200 to 999; interim responses are in ``interim``.
     public var status: Int
-    /// The reason phrase; `nil` for the usual one of the status.
+    /// The reason phrase; `nil` (the default) for the standard phrase of the status.
     public var reason: String?
     /// The header fields, sent in this order and with repetitions. A Content-Length or Transfer-Encoding among them
     /// replaces the origin's framing, and the body is then sent unframed.
@@ -23,7 +23,7 @@ public struct OriginResponse: Sendable {
     public var closesConnection = false
     /// Whether the status line contains HTTP/1.0.
     public var usesHTTP10 = false
-    /// A pause before the head; a client that leaves ends it.
+    /// The delay before the head is sent. It ends early if the client disconnects.
     public var delay = Duration.zero
     /// The speed of the body; `nil` to send it as fast as the client accepts it.
     public var pacing: OriginPacing?
@@ -32,19 +32,17 @@ public struct OriginResponse: Sendable {
 
     /// Creates a response.
     /// - Parameters:
-    ///   - status: The status code, 100 to 999.
+    ///   - status: The status, 200 to 999.
     ///   - headers: The header fields; the origin adds those of the framing.
     ///   - body: The body; empty by default.
     ///   - contentType: The value of Content-Type; `nil` to send none except for one in `headers`.
     public init(
         _ status: Int = 200, headers: OriginFields = [:], contentType: String? = nil, body: OriginResponseBody = .empty
     ) {
-        self.status = status
-        self.headers = headers.with(contentType: contentType)
-        self.body = body
+        (self.status, self.headers, self.body) = (status, headers.with(contentType: contentType), body)
     }
 
-    /// A status, and its phrase as text: `404 Not Found`. 204 and 304 have neither a body nor a Content-Type.
+    /// A status, with its reason phrase as the body: `404 Not Found`. 204 and 304 have no body and no Content-Type.
     public static func status(_ code: Int, headers: OriginFields = [:]) -> OriginResponse {
         if code == 204 || code == 304 { return OriginResponse(code, headers: headers) }
         return .text("\(code) \(StatusPhrase.of(code))\n", status: code, headers: headers)
@@ -56,13 +54,13 @@ public struct OriginResponse: Sendable {
         contentType: String = "text/plain; charset=utf-8"
     ) -> OriginResponse { OriginResponse(status, headers: headers, contentType: contentType, body: .text(text)) }
 
-    /// Text in JSON.
+    /// JSON text, sent unchanged.
     public static func json(
         text: String, status: Int = 200, headers: OriginFields = [:], contentType: String = "application/json"
     ) -> OriginResponse { .text(text, status: status, headers: headers, contentType: contentType) }
 
     /// A value encoded as JSON, by an encoder such as `.json(keys: .snakeCase, dates: .iso8601)`. `nil` (the default)
-    /// sorts and keeps the keys, writes dates as `JSONEncoder` does, and does not escape slashes.
+    /// encodes as a new `JSONEncoder` does, but sorts the keys and does not escape slashes.
     /// - Throws: The encoder's error.
     public static func json(
         _ value: some Encodable, status: Int = 200, headers: OriginFields = [:],
@@ -74,7 +72,7 @@ public struct OriginResponse: Sendable {
         return .bytes(bytes, status: status, headers: headers, contentType: contentType)
     }
 
-    /// Bytes of a type.
+    /// Bytes with a Content-Type.
     public static func bytes(
         _ bytes: [UInt8], status: Int = 200, headers: OriginFields = [:],
         contentType: String = "application/octet-stream"
@@ -108,7 +106,7 @@ public struct OriginResponse: Sendable {
         OriginResponse(status, headers: ["Location": location])
     }
 
-    /// This response after a change: `.text("late").with { $0.delay = .seconds(1) }`.
+    /// A changed copy of this response: `.text("late").with { $0.delay = .seconds(1) }`.
     public func with(_ change: (inout OriginResponse) -> Void) -> OriginResponse {
         var copy = self
         change(&copy)
@@ -151,21 +149,21 @@ public enum OriginResponseBody: Sendable {
 
 /// An intentional fault of a response. A handler sets one in its response, or throws one.
 ///
-/// A thrown fault with a number of bytes happens within a response with status 200 and one byte more of
-/// ``TestPattern``. If a ``OriginResponseBody/stream(length:_:)`` throws it, the missing bytes are sent first.
+/// A handler that throws a fault with a number of bytes sends a 200 with a body of ``TestPattern`` that is one byte
+/// longer. If a ``OriginResponseBody/stream(length:_:)`` throws the fault, the missing bytes are sent first.
 ///
 /// A request body that the handler did not read is recorded before the fault: see ``RecordedRequest/body``.
 public struct OriginFault: Error, Sendable, Hashable {
     /// The kind of a fault.
     public enum Kind: Sendable, Hashable {
-        /// The connection is closed in order, over TLS with a `close_notify`.
+        /// The connection is closed normally, over TLS with a `close_notify`.
         case close
         /// The connection is closed; over TLS without a `close_notify`, as an attacker would cut it.
         case cut
         /// The connection is reset. The client can read the bytes that were sent before; a network, unlike loopback
         /// and a mock transport, may lose them.
         case reset
-        /// Nothing more is sent until the client leaves or the origin stops.
+        /// Nothing more is sent until the client disconnects or the origin stops.
         case stall
     }
 
@@ -177,7 +175,7 @@ public struct OriginFault: Error, Sendable, Hashable {
     /// Creates a fault; by default before the head.
     public init(_ kind: Kind, afterBodyBytes count: UInt64? = nil) { (self.kind, bodyByteCount) = (kind, count) }
 
-    /// The response that the fault happens in, if no other is given.
+    /// The default response for the fault.
     var response: OriginResponse {
         // One byte more than is sent, so that the body is incomplete in its framing, too.
         .pattern(bodyByteCount.map { max($0, $0 &+ 1) } ?? 0).with { $0.fault = self }
@@ -201,10 +199,9 @@ public struct OriginPacing: Sendable, Hashable {
     /// The pause between two pieces.
     public var interval: Duration
 
-    /// Creates a speed by the size of pieces and the pause between them.
+    /// Creates a pacing.
     public init(pieceSize: Int, every interval: Duration) {
-        self.pieceSize = max(1, pieceSize)
-        self.interval = interval
+        (self.pieceSize, self.interval) = (max(1, pieceSize), interval)
     }
 
     /// An approximate number of bytes per second, in at most ten pieces per second.
@@ -216,7 +213,7 @@ public struct OriginPacing: Sendable, Hashable {
     }
 }
 
-/// A response before the final one (RFC 9110 §15.2).
+/// An interim (1xx) response, sent before the final one (RFC 9110 §15.2).
 public struct InterimResponse: Sendable, Hashable {
     /// The status, 100 to 199; a 101 is sent without switching protocols.
     public var status: Int

@@ -12,7 +12,7 @@ public struct MockTransport: TestServer {
 
     /// Creates a transport whose requests are passed to a handler.
     public init(handler: OriginHandler, limits: OriginLimits = OriginLimits()) {
-        service = OriginService(conduct: .handler(handler), limits: limits, context: nil)
+        service = OriginService(behavior: .handler(handler), limits: limits, context: nil)
     }
 
     /// Creates a transport that plays scripts: the first connection the first one, and so on; the last script repeats.
@@ -20,7 +20,7 @@ public struct MockTransport: TestServer {
 
     /// Creates a transport that plays an array of scripts; see ``init(scripts:)-(ServerScript...)``.
     public init(scripts: [ServerScript]) {
-        service = OriginService(conduct: OriginBehavior(scripts: scripts), limits: OriginLimits(), context: nil)
+        service = OriginService(behavior: OriginBehavior(scripts: scripts), limits: OriginLimits(), context: nil)
     }
 
     // MARK: Scoped use
@@ -45,7 +45,7 @@ public struct MockTransport: TestServer {
 
     // MARK: Inspecting
 
-    /// Scheme and authority of ``TestServer/url(_:)``: `http://mock.test`. The mock also responds for all others.
+    /// Scheme and authority of ``TestServer/url(_:)``: `http://mock.test`. The mock also responds for other hosts.
     public var base: String { "http://mock.test" }
 
     /// The counts, requests and transcripts so far.

@@ -13,7 +13,7 @@ final class ConnectionRegister: Sendable {
     private let state = Mutex(State())
 
     /// Starts the task of a connection, unless the register is stopped.
-    /// - Returns: Whether it was started; if not, the connection has been ended.
+    /// - Returns: Whether the task was started. If not, the connection has been ended.
     func start(_ number: Int, end: @escaping @Sendable () -> Void, _ body: @escaping @Sendable () async -> Void) -> Bool
     {
         let isStarted = state.withLock { state in
@@ -108,7 +108,7 @@ final class LoopbackServer: Sendable {
     }
 }
 
-/// Runs a closure, and then one that ends what it uses, even if the first one throws.
+/// Runs a closure, and then a second one for cleanup, even if the first one throws.
 /// - Parameter end: Receives whether the first closure threw.
 func runThenEnd<Value>(_ body: () async throws -> Value, end: (_ hasFailed: Bool) async -> Void) async throws -> Value {
     do {

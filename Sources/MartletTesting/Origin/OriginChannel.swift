@@ -3,8 +3,8 @@ import Synchronization
 
 /// One connection's stream, with the bytes that were received and not used yet.
 ///
-/// One task serves the connection. While that task runs a handler, the channel may watch for the client's departure,
-/// which reads ahead on the event loop's thread; the lock prevents simultaneous reads.
+/// One task serves the connection. While it runs a handler, the channel can observe whether the client disconnects. For
+/// that, it reads ahead on the event loop's thread. The lock prevents simultaneous reads.
 final class OriginChannel: Sendable {
     private struct Receiving {
         /// Received bytes; those before `offset` are used.
@@ -12,14 +12,13 @@ final class OriginChannel: Sendable {
         var offset = 0
         var isAtEnd = false
         var failure: TransportError?
-        /// Called once when the client has left, during a watch.
+        /// Called once when the client disconnects, while it is observed.
         var departure: (@Sendable () -> Void)?
     }
 
     let stream: any ByteStream
     /// The socket below, to cut a TLS connection without its `close_notify`; `nil` in memory.
     let socket: Socket?
-    /// The connection's number, from 1.
     let number: Int
     let recorder: OriginRecorder
     private let receiving = Mutex(Receiving())
@@ -96,12 +95,12 @@ final class OriginChannel: Sendable {
                 guard try await fill(until: deadline) else { return }
             }
         } catch {
-            // A reset ends the connection, too; and a client that sends until the deadline is not awaited.
+            // A reset or the deadline ends the wait, too.
             return
         }
     }
 
-    // MARK: The client's departure
+    // MARK: Observing the client
 
     /// Calls a closure once when the client ends or resets the connection, until ``stopObserving()``.
     func observeDeparture(_ departure: @escaping @Sendable () -> Void) {
@@ -142,7 +141,7 @@ final class OriginChannel: Sendable {
         }
     }
 
-    /// Sends all of the bytes of a response; a failure is the client's departure.
+    /// Sends all of the bytes of a response. A failure means that the client has disconnected.
     func respond(_ bytes: [UInt8]) async throws(OriginError) {
         do throws(TransportError) { try await send(bytes) } catch { throw .disconnected("\(error)") }
     }

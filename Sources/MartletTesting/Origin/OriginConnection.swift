@@ -12,7 +12,6 @@ struct OriginConnection: Sendable {
     private let reader: RequestReader
     private let departure: @Sendable () -> Void
 
-    /// The way a connection ends.
     private enum Outcome {
         case linger
         case fault(OriginFault.Kind)
@@ -20,7 +19,7 @@ struct OriginConnection: Sendable {
         static let close = Outcome.fault(.close)
     }
 
-    /// - Parameter departure: Called when the client leaves while a handler runs.
+    /// - Parameter departure: Called when the client disconnects while a handler runs.
     init(
         _ channel: OriginChannel, _ handler: OriginHandler, _ service: OriginService, _ peer: OriginPeer,
         departure: @escaping @Sendable () -> Void
@@ -137,7 +136,7 @@ struct OriginConnection: Sendable {
         }
         if response.pacing != nil { try await writer.flush() }
         do { try await response.body.write(to: writer) } catch let fault as OriginFault {
-            // A client that has left in the meantime does not change the fault.
+            // If the client has disconnected in the meantime, the fault stays the same.
             if let count = fault.bodyByteCount { try? await writer.fill(upTo: count) }
             throw fault
         }

@@ -10,8 +10,8 @@ public struct OriginOptions: Sendable {
         case ipv4(port: Int)
         /// `[::1]`; with port 0 the kernel chooses a free one.
         case ipv6(port: Int)
-        /// A Unix domain socket at a path of at most 107 bytes, where no file may exist. The socket is removed at the
-        /// end. A leading `@` names one in Linux's abstract namespace.
+        /// A Unix domain socket at a path of at most 107 bytes, where no file may exist. The file is removed when the
+        /// origin stops. A leading `@` selects Linux's abstract namespace.
         case unix(path: String)
         /// An address literal of this machine, for origins that other machines can reach.
         case address(String, port: Int)
@@ -72,7 +72,7 @@ public struct OriginLimits: Sendable, Hashable {
     public var unreadBodyLimit: UInt64 = 1 << 20
     /// The timeout of a TLS handshake; two minutes by default.
     public var handshakeTimeout = Duration.seconds(120)
-    /// The maximum number of recorded requests, the newest ones; 10,000 by default.
+    /// The maximum number of recorded requests; 10,000 by default. Older requests are dropped.
     public var recordLimit = 10_000
     /// The maximum number of bytes of all recorded bodies together; 16 MiB by default. The oldest bodies are dropped
     /// first, and a longer body is recorded up to this number.
@@ -84,7 +84,7 @@ public struct OriginLimits: Sendable, Hashable {
 
 /// An error of a test origin, or of an operation of its handler.
 public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The origin could not listen; with the system's error.
+    /// The origin could not listen. Contains the system's error.
     case cannotListen(String)
     /// The address is not valid.
     case invalidAddress(String)
@@ -100,7 +100,7 @@ public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
     case bodyNotDecodable(String)
     /// The client's bytes are not HTTP, or its body ended too early.
     case malformedRequest(String)
-    /// The client closed or reset the connection, or was cut off, before everything was read or written.
+    /// The connection ended before everything was read or written.
     case disconnected(String)
     /// A handler's body has fewer bytes than its response declared; the connection is cut.
     case bodyTooShort(declared: UInt64, written: UInt64)
@@ -108,10 +108,9 @@ public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
     case bodyTooLong(declared: UInt64)
     /// Not all bytes of a request's body are recorded: there were more than ``OriginLimits/recordedBodyLimit``.
     case bodyNotRecorded(byteCount: UInt64)
-    /// A file could not be read; with its path and the reason.
+    /// A file could not be read. Contains its path and the reason.
     case file(String)
 
-    /// Decodes a value from JSON bytes.
     static func decoding<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8], _ decoder: BodyDecoder)
         throws(OriginError) -> Value
     { do { return try decoder.value(type, from: Data(bytes)) } catch { throw .bodyNotDecodable("\(error)") } }
@@ -120,16 +119,16 @@ public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .cannotListen(let reason): "the origin cannot listen: \(reason)"
-        case .invalidAddress(let address): "\(address) is not an address to listen on"
-        case .certificates(let reason): "the origin's certificates cannot be made: \(reason)"
-        case .timedOut(let awaited): "waited in vain for \(awaited)"
+        case .invalidAddress(let address): "cannot listen on \(address): invalid address"
+        case .certificates(let reason): "cannot create the origin's certificates: \(reason)"
+        case .timedOut(let awaited): "timed out waiting for \(awaited)"
         case .bodyTooLarge(let limit): "the request's body is longer than \(limit) bytes"
-        case .bodyNotReadable: "the request's body can be read by one reader, until its response is complete"
+        case .bodyNotReadable: "the request's body can only be read once, by one reader, until the response is complete"
         case .bodyNotDecodable(let reason): "the request's body cannot be decoded: \(reason)"
         case .bodyNotRecorded(let count):
             "the request's body of \(count) bytes is not recorded: raise OriginLimits.recordedBodyLimit"
-        case .malformedRequest(let reason): "not a valid request: \(reason)"
-        case .disconnected(let reason): "the client is gone: \(reason)"
+        case .malformedRequest(let reason): "invalid request: \(reason)"
+        case .disconnected(let reason): "the client disconnected: \(reason)"
         case .bodyTooShort(let declared, let written): "the response declares \(declared) bytes but has only \(written)"
         case .bodyTooLong(let declared): "the response has more than the \(declared) bytes it declares"
         case .file(let reason): reason

@@ -5,19 +5,16 @@ final class OriginService: Sendable {
     let recorder: OriginRecorder
     let signals = OriginSignals()
     let limits: OriginLimits
-    /// Called after each response.
     let log: (@Sendable (ServedRequest) async -> Void)?
-    private let conduct: OriginBehavior
-    /// The TLS context; `nil` for plain connections.
+    private let behavior: OriginBehavior
     private let context: TLSContext?
-    /// The open connections.
     let register = ConnectionRegister()
 
     init(
-        conduct: OriginBehavior, limits: OriginLimits, context: TLSContext?,
+        behavior: OriginBehavior, limits: OriginLimits, context: TLSContext?,
         log: (@Sendable (ServedRequest) async -> Void)? = nil
     ) {
-        (self.conduct, self.limits, self.log, self.context) = (conduct, limits, log, context)
+        (self.behavior, self.limits, self.log, self.context) = (behavior, limits, log, context)
         recorder = OriginRecorder(recordLimit: limits.recordLimit, bodyLimit: limits.recordedBodyLimit)
     }
 
@@ -72,7 +69,7 @@ final class OriginService: Sendable {
 
     private func serve(_ stream: any ByteStream, socket: Socket?, peer: OriginPeer) async {
         let channel = OriginChannel(stream: stream, socket: socket, number: peer.number, recorder: recorder)
-        switch conduct {
+        switch behavior {
         case .handler(let handler):
             let connection = OriginConnection(channel, handler, self, peer) { [weak self] in
                 self?.register.cancel(peer.number)
@@ -86,9 +83,8 @@ final class OriginService: Sendable {
     }
 }
 
-/// The treatment of an origin's connections.
+/// The way an origin serves its connections.
 enum OriginBehavior: Sendable {
-    /// A handler responds to HTTP requests.
     case handler(OriginHandler)
     /// Each connection plays a script: the first connection the first one, and so on; the last script repeats.
     case scripts([ServerScript])

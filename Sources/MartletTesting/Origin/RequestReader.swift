@@ -6,15 +6,13 @@ import Synchronization
 final class RequestReader: Sendable {
     private struct State: ~Copyable {
         var machine = ServerMachine()
-        /// The number of the request on this connection; a body's reader with another number is too late.
+        /// The position of the current request on its connection. Bodies of earlier requests can no longer be read.
         var serial = 0
         var isComplete = true
         var isReading = false
         /// Whether a handler has started to read the body.
         var wasRead = false
-        /// The request's number in the recorder.
         var record = 0
-        /// Whether a handler is processing the request.
         var isHandling = false
         /// Whether the client waits for a 100 that was not sent yet.
         var awaits100 = false
@@ -26,7 +24,7 @@ final class RequestReader: Sendable {
 
     private let channel: OriginChannel
     private let state = Mutex(State())
-    /// Called when a handler has read its whole request, so that the client's departure can be watched from then on.
+    /// Called when a handler has read its whole request: from then on the client can be observed.
     private let onComplete: @Sendable () -> Void
 
     init(channel: OriginChannel, onComplete: @escaping @Sendable () -> Void) {
@@ -130,7 +128,7 @@ final class RequestReader: Sendable {
         try await channel.respond(encoder.bytes)
     }
 
-    /// Records that the handler has returned a response, whose body may still read the request.
+    /// Records that the handler has returned a response. Its body may still read the request.
     func endHandling() { state.withLock { $0.isHandling = false } }
 
     var isComplete: Bool { state.withLock { $0.isComplete } }
@@ -138,8 +136,8 @@ final class RequestReader: Sendable {
     /// Whether the client allows the connection to persist.
     var persists: Bool { state.withLock { $0.machine.persists } }
 
-    /// Whether the rest of the body will come without a 100, and is short enough to be read and discarded.
-    /// - Parameter limit: The maximum number of bytes to discard. A chunked body is always tried.
+    /// Whether the rest of the body arrives without a 100, and is short enough to be read and discarded.
+    /// - Parameter limit: The maximum number of bytes to discard. A chunked body is assumed to be short enough.
     func canDrain(limit: UInt64) -> Bool {
         state.withLock { state in state.isComplete || !state.awaits100 && (state.remaining ?? 0) <= limit }
     }
@@ -155,22 +153,21 @@ final class RequestReader: Sendable {
         return isComplete
     }
 
-    /// Starts a request's record, which its body is added to as it is read.
+    /// Sets the record of the current request. Its body is added to the record as it is read.
     func startRecording(_ record: Int) { state.withLock { $0.record = record } }
 
-    /// Reads a body of a short, declared length that the handler did not read, before the response is sent: a test that
-    /// has the response finds the body recorded. A client that does not send it within a second is not awaited.
+    /// Reads a body that the handler did not read, if its declared length is short. This happens before the response is
+    /// sent, so that a test that has the response finds the body recorded. The wait is limited to a second.
     /// - Parameter isBeforeFault: Whether a fault follows. A long or chunked body is then read as far as it has
     ///   arrived, without waiting.
     func readIgnoredBody(limit: UInt64, isBeforeFault: Bool) async {
         let isShort = state.withLock { $0.remaining != nil } && canDrain(limit: limit)
         guard state.withLock({ !$0.wasRead }), isShort || isBeforeFault else { return }
-        // The instant zero means no waiting.
+        // A deadline at zero has passed already: only bytes that have arrived are read.
         let deadline = isShort ? MonotonicTime.now().advanced(by: .seconds(1)) : MonotonicTime(nanoseconds: 0)
         await drain(limit: limit, until: deadline)
     }
 
-    /// The trailer fields of a request's body.
     func trailers(serial: Int) -> OriginFields {
         state.withLock { state in
             guard state.serial == serial, let trailers = state.trailers else { return [:] }

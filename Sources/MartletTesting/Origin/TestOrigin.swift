@@ -7,14 +7,14 @@ package import MartletTransport
 /// try await TestOrigin.withOrigin(.plain) { request in
 ///     .text("You asked for \(request.path)")
 /// } run: { origin in
-///     let answer = try await session.get(origin.url("/hello"))
+///     let response = try await session.get(origin.url("/hello"))
 /// }
 /// ```
 public final class TestOrigin: TestServer {
     private let server: LoopbackServer
     private let service: OriginService
     private let socketPath: String?
-    /// The throw-away certificates; `nil` for a plain origin.
+    /// The temporary certificates; `nil` for a plain origin.
     public let credentials: OriginCredentials?
 
     // MARK: Starting
@@ -22,7 +22,7 @@ public final class TestOrigin: TestServer {
     /// Starts an origin whose requests are passed to a handler.
     /// - Throws: ``OriginError``.
     public static func start(_ options: OriginOptions = .plain, handler: OriginHandler) async throws -> TestOrigin {
-        try await TestOrigin(options, conduct: .handler(handler))
+        try await TestOrigin(options, behavior: .handler(handler))
     }
 
     /// Starts an origin whose requests are passed to a closure; see ``OriginHandler/Respond``.
@@ -34,10 +34,10 @@ public final class TestOrigin: TestServer {
     /// Starts an origin that plays scripts: the first connection the first one, and so on; the last script repeats.
     /// - Throws: ``OriginError``.
     public static func start(_ options: OriginOptions = .plain, scripts: [ServerScript]) async throws -> TestOrigin {
-        try await TestOrigin(options, conduct: OriginBehavior(scripts: scripts))
+        try await TestOrigin(options, behavior: OriginBehavior(scripts: scripts))
     }
 
-    private init(_ options: OriginOptions, conduct: OriginBehavior) async throws {
+    private init(_ options: OriginOptions, behavior: OriginBehavior) async throws {
         let address = try TestOrigin.address(of: options.binding)
         if let tls = options.tls {
             do throws(TLSError) {
@@ -49,7 +49,7 @@ public final class TestOrigin: TestServer {
             credentials = nil
         }
         let service = OriginService(
-            conduct: conduct, limits: options.limits, context: credentials?.context, log: options.log)
+            behavior: behavior, limits: options.limits, context: credentials?.context, log: options.log)
         self.service = service
         server = try LoopbackServer(on: address) { service.accept($0) }
         socketPath = if case .unix(let path) = options.binding, !path.hasPrefix("@") { path } else { nil }
@@ -104,7 +104,7 @@ public final class TestOrigin: TestServer {
 
     /// Stops listening, ends all connections immediately, and waits until every descriptor is closed.
     ///
-    /// It waits for handlers that ignore their cancellation. Stopping again has no effect.
+    /// A handler that ignores its cancellation delays the return. Stopping again has no effect.
     public func stop() async {
         await server.stop()
         await service.register.stop()
@@ -122,13 +122,13 @@ public final class TestOrigin: TestServer {
 
     // MARK: Inspecting
 
-    /// The address that it listens on.
+    /// The address that the origin listens on.
     package var socketAddress: SocketAddress { server.address }
 
-    /// The port that it listens on; 0 for a Unix domain socket.
+    /// The port that the origin listens on; 0 for a Unix domain socket.
     public var port: Int { socketAddress.port ?? 0 }
 
-    /// The address that it listens on: `127.0.0.1:49152`, `[::1]:49152`, or the path of a Unix domain socket.
+    /// The address that the origin listens on: `127.0.0.1:49152`, `[::1]:49152`, or the path of a Unix domain socket.
     public var address: String { socketAddress.description }
 
     /// The scheme of the origin's URLs: `http` or `https`.

@@ -4,16 +4,13 @@
 struct FaultMachine {
     /// The action for a piece that the origin sent.
     enum Step: Equatable {
-        /// Forwards the piece unchanged.
         case forward
-        /// Forwards it slowly.
         case drip
-        /// Forwards this number of its bytes, then injects the fault. No further response bytes are forwarded.
+        /// Forwards this number of bytes of the piece, then injects the fault. Later response bytes are not forwarded.
         case strike(InjectedFault, after: Int)
     }
 
     private struct Response {
-        /// The fault of the response; `nil` for none.
         var fault: InjectedFault?
         /// The number of the response's bytes after which the fault is injected.
         var place: Int
@@ -21,7 +18,6 @@ struct FaultMachine {
     }
 
     private let options: FaultOptions
-    /// Whether faults are injected into the connection.
     private let isFaulty: Bool
     /// Draws the faults, their positions and the bytes of garbage.
     private var generator: SeededGenerator
@@ -38,7 +34,6 @@ struct FaultMachine {
     /// Handles bytes from the client: the origin's next bytes are another response.
     mutating func clientSent() { response = nil }
 
-    /// Whether the next piece begins a response.
     var isBetweenResponses: Bool { response == nil }
 
     /// Handles a piece from the origin.
@@ -68,7 +63,7 @@ struct FaultMachine {
     }
 
     private mutating func begin() -> Response {
-        // Drawn whether or not they are used, so that changed rates do not change the positions of other faults.
+        // Both are always drawn, so that changed rates do not change the positions of other faults.
         let draw = Double.random(in: 0..<100, using: &generator)
         let place = options.reach.isEmpty ? 0 : Int.random(in: options.reach, using: &generator)
         let isDrawn = isFaulty && (options.scope == .responses || isFirst)
@@ -79,7 +74,7 @@ struct FaultMachine {
 
 /// The percentages of responses with each fault.
 ///
-/// A response has at most one fault. If the rates add up to more than 100, the last ones get only the rest.
+/// A response has at most one fault. If the rates add up to more than 100, the last rates are reduced.
 public struct FaultRates: Hashable, Sendable, Codable {
     /// The percentage of ``InjectedFault/reset``.
     public var reset: Double
@@ -94,11 +89,7 @@ public struct FaultRates: Hashable, Sendable, Codable {
 
     /// Creates rates in percent, 0...100; 0 by default.
     public init(reset: Double = 0, stall: Double = 0, truncated: Double = 0, slow: Double = 0, garbage: Double = 0) {
-        self.reset = reset
-        self.stall = stall
-        self.truncated = truncated
-        self.slow = slow
-        self.garbage = garbage
+        (self.reset, self.stall, self.truncated, self.slow, self.garbage) = (reset, stall, truncated, slow, garbage)
     }
 
     /// Rates of zero: no faults.
@@ -119,7 +110,7 @@ public struct FaultRates: Hashable, Sendable, Codable {
     }
 }
 
-/// The options of a fault proxy: the faults, and their places and sizes.
+/// The options of a fault proxy: the faults, their positions and their sizes.
 public struct FaultOptions: Hashable, Sendable {
     /// The unit for which a fault is drawn.
     public enum Scope: String, Hashable, Sendable {
@@ -167,8 +158,8 @@ public struct FaultCounts: Hashable, Sendable, CustomStringConvertible {
     public internal(set) var openConnections = 0
     /// The number of connections that were reset because their origin could not be reached.
     public internal(set) var unreachable = 0
-    /// The number of responses that began, whole or not. A response is what the origin sends until the client sends
-    /// again.
+    /// The number of responses that began, complete or not. All bytes of the origin between two sends of the client
+    /// count as one response.
     public internal(set) var responses = 0
     /// The number of times that each fault was injected. Faults that were never injected have no entry.
     public internal(set) var faults: [InjectedFault: Int] = [:]

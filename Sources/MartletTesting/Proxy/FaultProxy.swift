@@ -5,8 +5,8 @@ import Synchronization
 /// A proxy on loopback that forwards connections to an origin, and injects faults into some of the responses.
 ///
 /// It is independent of HTTP: all bytes of the origin between two sends of the client count as one response. So it
-/// works for TLS as well as for plain connections, and a piece of a handshake is then a response, too. ``seed`` and the
-/// order of connections and responses determine the faults.
+/// works for TLS, too, where pieces of the handshake also count as responses. ``seed`` and the order of connections and
+/// responses determine the faults.
 ///
 /// ```swift
 /// try await FaultProxy.withProxy(before: origin, FaultOptions(.stormy)) { proxy in
@@ -60,7 +60,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         }
     }
 
-    /// `http` or `https`, as the origin.
+    /// The scheme of the origin: `http` or `https`.
     public let scheme: String
     private let shared: Shared
     private let server: LoopbackServer
@@ -92,7 +92,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     ///   - port: 1–65535.
     ///   - scheme: The scheme of the proxy's URLs: `http` or `https`.
     ///   - options: The faults and their percentages.
-    ///   - seed: The seed, as for a test origin.
+    ///   - seed: The seed; see ``start(before:_:seed:)``.
     /// - Throws: ``OriginError``.
     public static func start(
         beforeHost host: String, port: Int, scheme: String = "http", _ options: FaultOptions, seed: UInt64? = nil
@@ -120,7 +120,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         shared.register.endAll(isFinal: true)
     }
 
-    /// Runs a closure with a proxy. The proxy is stopped even if the closure throws; its seed is then printed, so that
+    /// Runs a closure with a proxy, and stops the proxy even if the closure throws. The seed is then printed, so that
     /// the failure can be repeated.
     /// - Returns: The closure's result.
     /// - Throws: ``OriginError`` if the proxy cannot start; the closure's error.
@@ -130,7 +130,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     ) async throws -> Value {
         let proxy = try start(before: origin, options, seed: seed)
         return try await runThenEnd({ try await body(proxy) }) { hasFailed in
-            if hasFailed { print("\(proxy): failed; MARTLET_FAULT_SEED=\(proxy.seed) repeats it") }
+            if hasFailed { print("\(proxy): failed; set MARTLET_FAULT_SEED=\(proxy.seed) to repeat the faults") }
             await proxy.stop()
         }
     }
@@ -157,10 +157,10 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     /// The counts so far.
     public var counts: FaultCounts { shared.counts.withLock { $0 } }
 
-    /// The port that it listens on.
+    /// The port that the proxy listens on.
     public var port: Int { server.address.port ?? 0 }
 
-    /// The address that it listens on: `127.0.0.1:49152`.
+    /// The address that the proxy listens on: `127.0.0.1:49152`.
     public var address: String { server.address.description }
 
     /// The URL of a path of the origin, through the proxy.

@@ -19,12 +19,11 @@ final class ProxyConnection: Sendable {
     private let count: @Sendable ((inout FaultCounts) -> Void) -> Void
     /// Guards the machine, which both directions report to.
     private let state: Mutex<State>
-    /// The maximum number of bytes that are read at once.
     private static let pieceSize = 64 << 10
     /// The time for the client to end its direction after the origin has (RFC 9112 §9.6).
     private static let lingering = Duration.seconds(2)
 
-    /// A connection with open streams, which it owns.
+    /// Creates a connection that owns two open streams.
     /// - Parameter count: Changes the proxy's counts.
     init(
         client: any ByteStream, origin: any ByteStream, options: FaultOptions, machine: FaultMachine,

@@ -42,17 +42,14 @@ public struct EchoReport: Codable, Sendable, Hashable {
         version = request.version
         headers = request.headers.map { [$0.name, $0.value] }
         body = String(validating: bytes, as: UTF8.self)
-        bodyBase64 = Data(bytes).base64EncodedString()
-        bodyLength = bytes.count
+        (bodyBase64, bodyLength) = (Data(bytes).base64EncodedString(), bytes.count)
         trailers = request.body.trailers.map { [$0.name, $0.value] }
-        connection = request.connection.number
-        self.request = request.number
-        tls = request.connection.tlsVersion
-        serverName = request.connection.serverName
+        (connection, self.request) = (request.connection.number, request.number)
+        (tls, serverName) = (request.connection.tlsVersion, request.connection.serverName)
         clientCertificate = request.connection.clientCommonName
     }
 
-    /// The first value of a field; the name is compared in any case.
+    /// The first value of a field, ignoring the case of its name.
     public func header(_ name: String) -> String? {
         headers.first { $0.count == 2 && $0[0].lowercased() == name.lowercased() }?[1]
     }
@@ -77,15 +74,15 @@ public struct UploadReport: Codable, Sendable, Hashable {
     }
 }
 
-/// Bytes that depend only on their offset, so that a body of any length is generated and checked without memory.
+/// Bytes that depend only on their offset, so that a body of any length can be generated and checked in pieces.
 ///
 /// The pattern repeats after 65,521 bytes. That is a prime, so bytes that were lost, doubled or moved by a power of two
 /// (a buffer, a page, a chunk) do not match.
 public enum TestPattern {
-    /// The number of bytes after which it repeats.
+    /// The number of bytes after which the pattern repeats.
     public static let period = 65_521
 
-    /// Five periods: any stretch of up to four is a part of it.
+    /// Five periods, so that every stretch of up to four periods is contiguous in it.
     private static let block: [UInt8] = {
         // The upper bits of a multiplicative hash: neighbors differ, and no short stretch repeats.
         let bytes = (0..<period).map { index in
@@ -123,11 +120,11 @@ public enum TestPattern {
     /// - Parameters:
     ///   - bytes: The bytes to compare.
     ///   - offset: The offset of the first byte.
-    /// - Returns: The index in `bytes`; `nil` if all are right.
+    /// - Returns: The index in `bytes`; `nil` if all bytes match.
     public static func firstMismatch(in bytes: [UInt8], at offset: UInt64) -> Int? {
         var index = 0
         for stretch in stretches(from: offset, count: UInt64(bytes.count)) {
-            // Compared as wholes first: that is one call for each stretch without an error.
+            // A whole stretch is compared first, since that is fast.
             let found = bytes[index..<index + stretch.count]
             if found != stretch { return zip(found.indices, stretch).first { bytes[$0] != $1 }?.0 }
             index += stretch.count
@@ -136,8 +133,7 @@ public enum TestPattern {
     }
 }
 
-/// Encodes bytes in the formats of gzip and zlib, stored without compression: valid for every decoder, and longer than
-/// their contents.
+/// Encodes bytes in the formats of gzip and zlib without compressing them. Every decoder accepts the result.
 public enum StoredCoding {
     /// The maximum number of bytes in a stored block (RFC 1951 §3.2.4).
     private static let blockLimit = 65_535
@@ -185,7 +181,7 @@ public enum StoredCoding {
 
 /// The CRC-32 of gzip, zip and Ethernet (ISO 3309), which ``OriginHandler/upload`` reports for a body.
 ///
-/// It detects accidents, not attacks.
+/// It detects accidental changes, not attacks.
 public struct CRC32: Sendable, Hashable {
     private var checksum = RecordChecksum()
 

@@ -13,7 +13,6 @@ struct HTTPBinReport: Encodable {
     private let data: String
     /// The fields of a URL-encoded form. A multipart body is in ``data`` as it was sent.
     private let form: [String: JSONValue]
-    /// The body, if it is JSON.
     private let json: JSONValue?
 
     /// Reads the request's body, of at most 16 MiB.
@@ -24,16 +23,14 @@ struct HTTPBinReport: Encodable {
         let text = String(validating: bytes, as: UTF8.self)
         args = HTTPBinReport.grouped(request.query.items)
         headers = HTTPBinReport.headers(of: request)
-        method = request.method.rawValue
-        origin = HTTPBinReport.address(of: request)
-        url = request.url
+        (method, origin, url) = (request.method.rawValue, HTTPBinReport.address(of: request), request.url)
         let items = isForm ? FormEncoding.decoded(text ?? "").map { ($0.name, $0.value ?? "") } : []
         form = HTTPBinReport.grouped(items)
         data = isForm ? "" : text ?? "data:application/octet-stream;base64,\(Data(bytes).base64EncodedString())"
         json = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
     }
 
-    /// The values by their names; those of a repeated name as an array.
+    /// The values by name. A repeated name has an array of its values.
     static func grouped(_ items: [(name: String, value: String)]) -> [String: JSONValue] {
         Dictionary(grouping: items, by: \.name).mapValues { items in
             items.count == 1 ? .string(items[0].value) : .array(items.map { .string($0.value) })
@@ -52,7 +49,6 @@ struct HTTPBinReport: Encodable {
         return headers
     }
 
-    /// The cookies of a request.
     static func cookies(of request: OriginRequest) -> [String: String] {
         let pairs = request.headers.values(of: "Cookie").flatMap { $0.split(separator: ";") }.map { pair in
             let parts = pair.drop { $0 == " " }.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

@@ -1,9 +1,8 @@
-/// The counts and requests of a test origin, and the bytes that scripts received; all of it can be awaited.
+/// The counts and requests of a test origin, and the bytes that scripts received. Tests can wait for all of them.
 public final class OriginRecorder: Sendable {
     private struct State {
         var counts = OriginCounts()
         var requests: [RecordedRequest] = []
-        /// The number of bytes of all recorded bodies.
         var bodyByteCount = 0
         /// The number of the oldest request whose body is recorded; earlier ones have none.
         var oldestBody = 0
@@ -28,11 +27,10 @@ public final class OriginRecorder: Sendable {
     /// ``OriginLimits/recordLimit``.
     public var requests: [RecordedRequest] { state.read { Array($0.requests.suffix(recordLimit)) } }
 
-    /// Descriptions of irregularities: unexpected bytes in a script, requests that were not HTTP, errors thrown by
-    /// handlers.
+    /// Descriptions of unexpected bytes in a script, invalid requests and errors thrown by handlers; at most 1000.
     public var problems: [String] { state.read { $0.notes } }
 
-    /// The bytes that a script's connection received so far.
+    /// The bytes that a script's connection received so far, at most 16 MiB.
     /// - Parameter connection: The connection's number, from 1.
     public func transcript(ofConnection connection: Int) -> [UInt8] {
         state.read { $0.transcripts[connection]?.bytes ?? [] }
@@ -89,12 +87,11 @@ public final class OriginRecorder: Sendable {
         let counts = counts
         throw OriginError.timedOut(
             waitingFor: "\(awaited); there were \(counts.connections) connections "
-                + "(\(counts.openConnections) open), \(counts.requests) requests, " + "\(counts.bytesReceived) bytes")
+                + "(\(counts.openConnections) open), \(counts.requests) requests, \(counts.bytesReceived) bytes")
     }
 
     // MARK: Recording
 
-    /// Changes the counts.
     func count<Value: Sendable>(_ change: (inout OriginCounts) -> Value) -> Value {
         state.update { change(&$0.counts) }
     }
@@ -107,12 +104,12 @@ public final class OriginRecorder: Sendable {
     }
 
     /// Records a request.
-    /// - Returns: Its number, to record its body with.
+    /// - Returns: The request's number, for recording its body.
     func record(_ request: RecordedRequest) -> Int {
         state.update { state in
             state.counts.requests += 1
             state.requests.append(request)
-            // Dropped in halves, so that a long run costs neither memory nor a shift for every request.
+            // Many are dropped at a time, since each removal moves the remaining ones.
             if state.requests.count > 2 * recordLimit {
                 let dropped = state.requests.prefix(state.requests.count - recordLimit)
                 state.bodyByteCount -= dropped.reduce(0) { $0 + $1.body.count }
@@ -142,7 +139,6 @@ public final class OriginRecorder: Sendable {
         }
     }
 
-    /// The maximum number of notes.
     private static let noteLimit = 1000
 
     func note(_ text: String) {
@@ -151,7 +147,6 @@ public final class OriginRecorder: Sendable {
 
     func beginTranscript(ofConnection number: Int) { state.update { $0.transcripts[number] = ([], false) } }
 
-    /// The maximum number of bytes in a transcript: enough for any script, and a limit for an upload to one.
     private static let transcriptLimit = 16 << 20
 
     func transcribe(_ bytes: [UInt8], ofConnection number: Int) {
@@ -176,6 +171,6 @@ public struct OriginCounts: Sendable, Hashable {
     public internal(set) var responses = 0
     /// The number of received bytes, including heads and without the overhead of TLS.
     public internal(set) var bytesReceived: UInt64 = 0
-    /// The number of bytes passed to the system to send, counted as the received ones.
+    /// The number of bytes passed to the system to send, counted like the received ones.
     public internal(set) var bytesSent: UInt64 = 0
 }

@@ -1,14 +1,14 @@
 import MartletTransport
 import Synchronization
 
-/// Named events between a test and its origin, which order their actions without sleeping.
+/// Named events that synchronize a test and its origin without sleeping.
 ///
 /// A signal stays raised: later waits for it return immediately.
 public final class OriginSignals: Sendable {
     private let raised = AwaitableState<Set<String>>([])
 
-    /// Creates signals that are not raised.
-    package init() {}
+    /// Creates signals that are not raised, for a handler and its test.
+    public init() {}
 
     /// Raises a signal and resumes all its waiters.
     public func raise(_ name: String) { raised.update { _ = $0.insert(name) } }
@@ -25,7 +25,7 @@ public final class OriginSignals: Sendable {
     }
 }
 
-/// A state whose conditions can be awaited.
+/// A shared state. Tasks can wait until it meets a condition.
 final class AwaitableState<State: Sendable>: Sendable {
     private struct Contents {
         var state: State
@@ -39,7 +39,7 @@ final class AwaitableState<State: Sendable>: Sendable {
 
     func read<Value: Sendable>(_ body: (State) -> Value) -> Value { contents.withLock { body($0.state) } }
 
-    /// Changes the state, and resumes the waiters whose conditions are met then.
+    /// Changes the state, and resumes the waiters whose conditions it then meets.
     func update<Value: Sendable>(_ change: (inout State) -> Value) -> Value {
         let (value, met) = contents.withLock { contents -> (Value, [OneShot<Void>]) in
             let value = change(&contents.state)

@@ -43,15 +43,15 @@ public struct RecordedRequest: OriginRequestHead, Hashable, CustomStringConverti
     /// The body as text; bytes that are not UTF-8 become U+FFFD.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// Decodes the body from JSON, by a decoder such as `.json(keys: .snakeCase, dates: .iso8601)`; as `JSONDecoder`
-    /// does by default.
+    /// Decodes the body from JSON. The default decoder is a plain `JSONDecoder`; another example is
+    /// `.json(keys: .snakeCase, dates: .iso8601)`.
     /// - Throws: ``OriginError/bodyNotDecodable(_:)``, or ``OriginError/bodyNotRecorded(byteCount:)``.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self, decoder: BodyDecoder = .json())
         throws(OriginError) -> Value
     { try OriginError.decoding(type, wholeBody, decoder) }
 
     /// The parts of a multipart body, in order.
-    /// - Throws: ``OriginError/bodyNotDecodable(_:)`` for another or a malformed body, or
+    /// - Throws: ``OriginError/bodyNotDecodable(_:)`` if the body is not multipart or is malformed, or
     ///   ``OriginError/bodyNotRecorded(byteCount:)``.
     public var parts: [OriginPart] {
         get throws(OriginError) { try OriginPart.parts(of: wholeBody, contentType: contentType) }

@@ -58,7 +58,7 @@ package enum ContentDecision: Equatable {
         }
     }
 
-    /// Whether If-Range allows the range: it names exactly this version, by a strong validator (RFC 9110 §13.1.5).
+    /// Whether If-Range is missing or names exactly this version, by a strong validator (RFC 9110 §13.1.5).
     private static func allowsRange(_ value: String?, _ entityTag: EntityTag?, _ lastModified: HTTPDate?) -> Bool {
         guard let value else { return true }
         if let tag = EntityTag(Array(value.utf8)[...]) { return entityTag?.matchesStrongly(tag) == true }

@@ -3,9 +3,8 @@ import HTTPTypes
 import MartletContent
 import MartletURL
 
-/// Routes of httpbin.org under their names there. Every number that a client sends has a limit; others are a 400.
+/// The routes of httpbin.org, under the same paths. A number outside of its range is a 400.
 enum HTTPBinRoutes {
-    /// Path and purpose of each route.
     static let list: [(path: String, purpose: String)] = [
         ("/get, /post, /put, /patch, /delete", "describes a request of that method as JSON"),
         ("/anything", "describes any request as JSON, also below this path"),
@@ -13,14 +12,14 @@ enum HTTPBinRoutes {
         ("/status/CODE", "responds with a status, 200 to 999"),
         ("/delay/SECONDS", "responds after a delay, 10 s at most; fractions are allowed"),
         ("/relative-redirect/N, /absolute-redirect/N", "N redirects to /get, 100 at most"),
-        ("/redirect-to", "?url=URL is redirected to; ?status_code=CODE, 302 by default"),
+        ("/redirect-to", "redirects to ?url=URL; ?status_code=CODE, 302 by default"),
         ("/basic-auth/USER/PASSWORD", "requires these credentials"),
         ("/hidden-basic-auth/USER/PASSWORD", "the same, with a 404 instead of a challenge"),
-        ("/bearer", "requires a bearer token, any one"),
+        ("/bearer", "requires a bearer token; any one is accepted"),
         ("/cookies", "the request's cookies; /cookies/set?NAME=VALUE, /cookies/delete?NAME change them"),
         ("/stream/N", "N lines of JSON, 100 at most"), ("/range/N", "as /bytes/N"),
-        ("/drip", "?numbytes, ?duration and ?delay in seconds, ?code"),
-        ("/etag/TAG", "an entity tag; heeds If-None-Match and If-Match"), ("/cache", "304 to conditional requests"),
+        ("/drip", "bytes, slowly: ?numbytes=N, ?duration=SECONDS, ?delay=SECONDS, ?code=CODE"),
+        ("/etag/TAG", "has this ETag; evaluates If-None-Match and If-Match"), ("/cache", "304 to conditional requests"),
         ("/cache/N", "Cache-Control: public, max-age=N"),
         ("/response-headers", "?NAME=VALUE become fields of the response"),
         ("/sse", "server-sent events: ?count=N, 10 by default; ?delay=SECONDS between them, 1 by default"),
@@ -101,7 +100,6 @@ enum HTTPBinRoutes {
         router.any("/cookies/delete") { cookies($0.query.items.map { ($0.name, nil) }) }
     }
 
-    /// The credentials of a scheme in a request.
     private static func credentials(_ request: OriginRequest, _ scheme: String) -> String? {
         let parts = (request.headers["Authorization"] ?? "").split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == scheme else { return nil }

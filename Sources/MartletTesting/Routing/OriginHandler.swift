@@ -4,7 +4,7 @@ import Synchronization
 public struct OriginHandler: Sendable {
     /// Responds to one request. Requests of different connections are handled concurrently.
     ///
-    /// If the client leaves before the response, the closure's task is cancelled. A thrown error becomes a response
+    /// If the client disconnects early, the closure's task is cancelled. A thrown error becomes a response
     /// with status 500 and the error as its text; an ``OriginFault`` happens to the connection instead.
     public typealias Respond = @Sendable (OriginRequest) async throws -> OriginResponse
 
@@ -16,7 +16,7 @@ public struct OriginHandler: Sendable {
     /// Responds to a request.
     public func respond(to request: OriginRequest) async throws -> OriginResponse { try await closure(request) }
 
-    /// Always the same response.
+    /// Returns the same response to every request.
     public static func fixed(_ response: OriginResponse) -> OriginHandler { OriginHandler { _ in response } }
 
     /// A router that a closure sets up: `.router { $0.get("/ping", .fixed(.text("pong"))) }`.
@@ -29,7 +29,7 @@ public struct OriginHandler: Sendable {
     /// Describes the request as JSON: an ``EchoReport``.
     public static let echo = OriginHandler { request in try .json(try await EchoReport(request)) }
 
-    /// Sends the request's body back as it arrives, with its type.
+    /// Sends the request's body back as it arrives, with its Content-Type.
     public static let mirror = OriginHandler { request in
         let body = request.body
         return OriginResponse(
@@ -53,23 +53,23 @@ public struct OriginHandler: Sendable {
         return OriginHandler { _ in .text("\(count.wrappingAdd(1, ordering: .relaxed).newValue)") }
     }
 
-    /// Responds after a pause; a client that leaves ends it.
+    /// Responds after a delay. The delay ends early if the client disconnects.
     public static func delay(_ duration: Duration, then handler: OriginHandler = .fixed(.text("ok"))) -> OriginHandler {
         OriginHandler { request in try await handler.respond(to: request).with { $0.delay += duration } }
     }
 
-    /// Responds with a status, and its phrase as text; see ``OriginResponse/status(_:headers:)``.
+    /// Responds with a status and its reason phrase; see ``OriginResponse/status(_:headers:)``.
     public static func status(_ code: Int, headers: OriginFields = [:]) -> OriginHandler {
         .fixed(.status(code, headers: headers))
     }
 
-    /// Always the same text; see ``OriginResponse/text(_:status:headers:contentType:)``.
+    /// Responds with a text; see ``OriginResponse/text(_:status:headers:contentType:)``.
     public static func text(
         _ text: String, status: Int = 200, headers: OriginFields = [:],
         contentType: String = "text/plain; charset=utf-8"
     ) -> OriginHandler { .fixed(.text(text, status: status, headers: headers, contentType: contentType)) }
 
-    /// Always the same text in JSON; see ``OriginResponse/json(text:status:headers:contentType:)``.
+    /// Responds with a JSON text; see ``OriginResponse/json(text:status:headers:contentType:)``.
     public static func json(
         text: String, status: Int = 200, headers: OriginFields = [:], contentType: String = "application/json"
     ) -> OriginHandler { .text(text, status: status, headers: headers, contentType: contentType) }
@@ -84,10 +84,8 @@ public struct OriginHandler: Sendable {
         }
     }
 
-    /// A number of bytes of ``TestPattern``, with their length.
-    /// - Parameters:
-    ///   - count: The number of bytes.
-    ///   - acceptsRanges: Whether a request for a range is a 206; with `false` it is a 200 with all bytes.
+    /// A number of bytes of ``TestPattern``, with Content-Length and an entity tag. Without `acceptsRanges`, the response
+    /// to a request for a range is a 200 with all bytes.
     public static func bytes(_ count: UInt64, acceptsRanges: Bool = true) -> OriginHandler {
         .content(OriginContent(body: .pattern(count), entityTag: "\"pattern-\(count)\"", acceptsRanges: acceptsRanges))
     }
@@ -115,8 +113,7 @@ public struct OriginHandler: Sendable {
     /// A fault instead of a response, or within one.
     /// - Parameters:
     ///   - fault: The fault.
-    ///   - response: The response that a fault after some bytes interrupts; `nil` for that of a thrown fault,
-    ///     see ``OriginFault``.
+    ///   - response: The response in which the fault happens; `nil` for that of a thrown fault, see ``OriginFault``.
     public static func fault(_ fault: OriginFault, in response: OriginResponse? = nil) -> OriginHandler {
         .fixed((response ?? fault.response).with { $0.fault = fault })
     }

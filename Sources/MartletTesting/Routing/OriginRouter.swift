@@ -97,8 +97,7 @@ public struct OriginRouter: Sendable {
     }
 }
 
-/// The path of a route: literal segments, `:name` or `{name}` for any one segment, `{name...}` for the rest of the
-/// path.
+/// The path pattern of a route; see ``OriginRouter``.
 private struct RoutePattern: Sendable {
     private enum Segment: Sendable {
         case literal(Substring)
@@ -121,7 +120,7 @@ private struct RoutePattern: Sendable {
         path.drop { $0 == "/" }.split(separator: "/", omittingEmptySubsequences: false)
     }
 
-    /// The values of the placeholders: of one segment percent-decoded, of the rest as sent. `nil` without a match.
+    /// Returns the values of the placeholders, or `nil` without a match. Only single segments are percent-decoded.
     func match(_ path: String) -> [String: String]? {
         let parts = RoutePattern.split(path)
         var parameters: [String: String] = [:]

@@ -1,8 +1,7 @@
 import HTTPTypes
 public import SystemPackage
 
-/// The routes of `martlet serve` and `martlet demo`: one for each thing that a client must handle, and an index that
-/// lists them.
+/// The routes of `martlet serve` and `martlet demo`. Each one tests a feature of a client. `/` lists them.
 public struct StandardRoutes: Sendable {
     /// The directory below `/files/`; `nil` for none.
     public var directory: FilePath?
@@ -30,7 +29,7 @@ public struct StandardRoutes: Sendable {
             ("/stall/N", "stops after N bytes and keeps the connection"),
             ("/reset", "resets the connection instead of a response"),
             ("/reset/N", "resets the connection after N bytes"),
-            ("/truncate/N", "closes after N bytes of 2N; ?chunked: in the midst of a chunk"),
+            ("/truncate/N", "closes after N bytes of 2N; ?chunked: inside a chunk"),
             ("/cut/N", "N bytes that end with the connection; over TLS without a close_notify"),
         ] + HTTPBinRoutes.list
 

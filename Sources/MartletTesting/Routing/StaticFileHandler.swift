@@ -8,7 +8,6 @@ public import SystemPackage
 /// Serves the files of a directory: with ranges, validators, types by extension, and an index for directories. Neither
 /// `..` nor a symbolic link leads out of the directory.
 struct StaticFileHandler: Sendable {
-    /// The result of looking up a path in the directory.
     private enum Item: Sendable {
         case file(FilePath, length: UInt64, modified: Date)
         /// The names in a directory; those of directories end in a slash.
@@ -98,13 +97,12 @@ struct StaticFileHandler: Sendable {
         return .file(FilePath(path), length: UInt64(max(0, status.size)), modified: modified)
     }
 
-    /// Text in HTML.
     static func escaped(_ text: String) -> String {
         let entities: [Character: String] = ["<": "&lt;", ">": "&gt;", "&": "&amp;", "\"": "&quot;"]
         return text.map { entities[$0] ?? String($0) }.joined()
     }
 
-    /// A name in a URL's path (RFC 3986 §3.3); slashes are not encoded.
+    /// Percent-encodes a name for a URL's path (RFC 3986 §3.3), except slashes.
     private static func encoded(_ name: String) -> String {
         let reserved = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>?@[\\]^`{|} ")
         var output: [UInt8] = []
@@ -112,7 +110,7 @@ struct StaticFileHandler: Sendable {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// The type by the suffix of a file's name; texts are UTF-8.
+    /// The Content-Type by the suffix of a file's name. Text types get `charset=utf-8`.
     private static func contentType(of path: FilePath) -> String {
         let type = MediaTypeTable.builtIn.contentType(ofFile: path.lastComponent?.string ?? "")
         return type.map { $0.hasPrefix("text/") ? "\($0); charset=utf-8" : $0 } ?? "application/octet-stream"
@@ -158,15 +156,15 @@ extension OriginHandler {
     /// Serves the files of a directory: streamed, with ranges, validators, types by extension, and an index for
     /// directories without `index.html`. Paths that lead out of the directory are rejected.
     ///
-    /// In a router it serves the value of the pattern's parameter `path`, as in `/files/{path...}`; elsewhere the
-    /// request's path.
+    /// The file's path is the value of the placeholder `path`, as in the route `/files/{path...}`. Without one, it is
+    /// the path of the request.
     /// - Parameters:
     ///   - directory: The directory; it may be missing or change at any time.
     ///   - validators: The validators of the responses; strong entity tags by default.
     public static func files(in directory: FilePath, validators: FileValidators = .strong) -> OriginHandler {
-        let site = StaticFileHandler(root: directory, validators: validators)
+        let files = StaticFileHandler(root: directory, validators: validators)
         return OriginHandler { request in
-            await site.response(to: request, path: request.parameters["path"] ?? request.path)
+            await files.response(to: request, path: request.parameters["path"] ?? request.path)
         }
     }
 }

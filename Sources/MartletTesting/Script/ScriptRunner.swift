@@ -1,7 +1,6 @@
 import MartletTransport
 import MartletWire
 
-/// Plays a script on one connection.
 struct ScriptRunner: ~Copyable, Sendable {
     private let channel: OriginChannel
     private let recorder: OriginRecorder
@@ -14,7 +13,7 @@ struct ScriptRunner: ~Copyable, Sendable {
     }
 
     /// An unexpected action of the client, which ends the script before its last step.
-    private struct Surprise: Error, CustomStringConvertible { let description: String }
+    private struct ScriptError: Error, CustomStringConvertible { let description: String }
 
     /// Plays the script; the connection is closed afterwards.
     mutating func run(_ script: ServerScript) async {
@@ -22,7 +21,7 @@ struct ScriptRunner: ~Copyable, Sendable {
         for (index, step) in script.steps.enumerated() {
             do { try await play(step) } catch {
                 recorder.note("connection \(channel.number), step \(index + 1): \(error)")
-                return error is Surprise ? channel.stream.reset() : channel.stream.close()
+                return error is ScriptError ? channel.stream.reset() : channel.stream.close()
             }
         }
         channel.stream.close()
@@ -55,10 +54,10 @@ struct ScriptRunner: ~Copyable, Sendable {
     }
 
     /// Passes unread bytes to a closure until it is done.
-    /// - Parameter take: Returns the number of bytes that it takes, and whether it is done.
+    /// - Parameter take: Returns the number of bytes that it consumes, and whether it is done.
     private mutating func receive(_ take: ([UInt8]) throws -> (count: Int, isDone: Bool)) async throws {
         while try !takeUnread(take) {
-            guard try await channel.fill() else { throw Surprise(description: "the client ended the connection") }
+            guard try await channel.fill() else { throw ScriptError(description: "the client ended the connection") }
         }
     }
 
@@ -79,7 +78,7 @@ struct ScriptRunner: ~Copyable, Sendable {
         try await receive { bytes in
             let count = min(bytes.count, remaining.count)
             guard bytes.prefix(count).elementsEqual(remaining.prefix(count)) else {
-                throw Surprise(
+                throw ScriptError(
                     description: "expected \(String(decoding: remaining, as: UTF8.self).debugDescription) and got "
                         + String(decoding: bytes.prefix(200), as: UTF8.self).debugDescription)
             }
@@ -129,13 +128,10 @@ struct ScriptRunner: ~Copyable, Sendable {
                 // Without this, a client that always accepts more would block other tasks.
                 await Task.yield()
             }
-        } catch {
-            // The client has left.
-            return
-        }
+        } catch { return }
     }
 
-    /// Waits for the client's end and reads only a little of its bytes, so that its writes stall, too.
+    /// Waits until the client disconnects. Few of its bytes are read, so that its writes stall, too.
     private func stall() async {
         let departure = OneShot<Void>()
         channel.observeDeparture { departure.fulfill(()) }

@@ -7,7 +7,7 @@
 ///     .close)
 /// ```
 ///
-/// After the last step the connection is closed in order. The received bytes are in
+/// After the last step the connection is closed normally. The received bytes are in
 /// ``OriginRecorder/transcript(ofConnection:)``; failed expectations are in ``OriginRecorder/problems``.
 public struct ServerScript: Sendable, Hashable {
     /// The steps, in order.
@@ -22,7 +22,7 @@ public struct ServerScript: Sendable, Hashable {
     /// Reads one request's head, sends a text unchanged, and closes.
     public static func respond(_ text: String) -> ServerScript { ServerScript(.expectRequestHead, .send(text), .close) }
 
-    /// Reads a head and sends a text unchanged, a number of times on one connection, and waits until the client leaves.
+    /// Reads a head and sends a text unchanged, `count` times, and then waits until the client disconnects.
     public static func keepAlive(_ text: String, times count: Int = 1) -> ServerScript {
         let round: [ScriptStep] = [.expectRequestHead, .send(text)]
         return ServerScript((0..<max(0, count)).flatMap { _ in round } + [.awaitClose])
@@ -51,7 +51,7 @@ public enum ScriptStep: Sendable, Hashable {
     case drip([UInt8], every: Duration)
     /// Sends a number of bytes of ``TestPattern``.
     case sendPattern(UInt64)
-    /// Sends bytes repeatedly until the client leaves.
+    /// Sends bytes repeatedly until the client disconnects.
     case sendEndlessly([UInt8])
 
     /// Sends the UTF-8 bytes of a text.
@@ -65,17 +65,17 @@ public enum ScriptStep: Sendable, Hashable {
         .drip(Array(text.utf8), every: interval)
     }
 
-    /// Sends the UTF-8 bytes of a text repeatedly until the client leaves.
+    /// Sends the UTF-8 bytes of a text repeatedly until the client disconnects.
     public static func sendEndlessly(_ text: String) -> ScriptStep { .sendEndlessly(Array(text.utf8)) }
 
     /// Waits for a duration.
     case pause(Duration)
-    /// Neither reads nor sends until the origin stops, or the client resets the connection. A client that closes in
-    /// order is also detected, once all its earlier bytes were read ahead.
+    /// Neither reads nor sends until the origin stops or the client disconnects. If the client closes normally, that is
+    /// detected only while fewer than 256 KiB of its bytes are unread.
     case stall
     /// Reads until the client closes or resets the connection; never fails.
     case awaitClose
-    /// Closes the connection in order, over TLS with a `close_notify`. Unread bytes turn it into a reset.
+    /// Closes the connection normally, over TLS with a `close_notify`. Unread bytes turn it into a reset.
     case close
     /// Closes the connection without a `close_notify`; on a plain connection the same as ``close``.
     case closeWithoutNotify

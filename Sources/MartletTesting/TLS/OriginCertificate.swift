@@ -3,7 +3,6 @@ import MartletTransport
 
 /// A temporary certificate for tests (RFC 5280), with its P-256 key. Neither is written to disk.
 struct OriginCertificate {
-    /// The use of a certificate.
     enum Purpose { case authority, server, client }
 
     /// The certificate and the private key (PKCS#8) in PEM.
@@ -65,7 +64,6 @@ struct OriginCertificate {
             })
     }
 
-    /// Adds the alternative names (RFC 5280 §4.2.1.6).
     private static func add(_ names: [String], to certificate: OpaquePointer) throws(TLSError) {
         if names.isEmpty { return }
         let list = unsafe OPENSSL_sk_new_null()

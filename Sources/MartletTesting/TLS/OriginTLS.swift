@@ -2,8 +2,8 @@ public import MartletTransport
 
 /// The TLS settings of a test origin.
 ///
-/// Every origin creates its own authority when it starts. The keys are never written anywhere. Clients trust the origin
-/// with ``OriginCredentials/authorityPEM``.
+/// Every origin creates its own authority when it starts. The keys stay in memory. Clients trust the origin with
+/// ``OriginCredentials/authorityPEM``.
 public struct OriginTLS: Sendable, Hashable {
     /// The kind of the origin's certificate.
     public enum Certificate: Sendable, Hashable {
@@ -15,15 +15,15 @@ public struct OriginTLS: Sendable, Hashable {
         case notYetValid
         /// As trusted, but issued only for `wrong.example`.
         case wrongName
-        /// Issued by another authority than that of ``OriginCredentials/authorityPEM``.
+        /// Issued by an authority other than ``OriginCredentials/authorityPEM``.
         case unknownAuthority
-        /// Signed by itself.
+        /// Self-signed.
         case selfSigned
     }
 
     /// The kind of certificate; trusted by default.
     public var certificate: Certificate
-    /// Names and addresses in the certificate in addition to the usual ones.
+    /// Names and addresses in the certificate in addition to the default ones.
     public var additionalNames: [String] = []
     /// Whether clients need a certificate of the origin's authority, such as ``OriginCredentials/clientIdentity``.
     public var demandsClientCertificate: Bool
@@ -33,7 +33,7 @@ public struct OriginTLS: Sendable, Hashable {
     public var maximumVersion = TLSVersion.tls13
     /// The protocols accepted by ALPN, best first.
     public var applicationProtocols = ["http/1.1"]
-    /// Whether clients receive tickets to resume sessions with; `true` by default.
+    /// Whether clients receive session tickets, for resumption; `true` by default.
     public var issuesTickets = true
 
     /// Creates settings with a kind of certificate.
@@ -56,7 +56,7 @@ public struct OriginTLS: Sendable, Hashable {
     /// A trusted certificate, and a client certificate is required.
     public static let demandsClientCertificate = OriginTLS(.trusted, demandsClientCertificate: true)
 
-    /// These settings with other versions.
+    /// A copy of these settings with other TLS versions.
     public func versions(_ range: ClosedRange<TLSVersion>) -> OriginTLS {
         var copy = self
         (copy.minimumVersion, copy.maximumVersion) = (range.lowerBound, range.upperBound)
@@ -64,11 +64,11 @@ public struct OriginTLS: Sendable, Hashable {
     }
 }
 
-/// The throw-away certificates of a test origin.
+/// The temporary certificates of a test origin.
 public struct OriginCredentials: Sendable {
     /// A certificate with its private key, in PEM.
     public struct Identity: Sendable, Hashable {
-        /// The certificate, and those between it and the authority.
+        /// The certificate; there are no intermediate certificates.
         public let certificatePEM: String
         /// The private key, not encrypted.
         public let privateKeyPEM: String
@@ -78,11 +78,11 @@ public struct OriginCredentials: Sendable {
     public let authorityPEM: String
     /// A client identity that the origin accepts; its common name is `martlet test client`.
     public let clientIdentity: Identity
-    /// A client identity that the origin does not accept: it comes from another authority.
+    /// A client identity of another authority, which the origin rejects.
     public let untrustedIdentity: Identity
     let context: TLSContext
 
-    /// Creates keys and certificates. This takes a few milliseconds of computing: run it on a worker.
+    /// Creates keys and certificates. This blocks for a few milliseconds: run it on a worker.
     init(_ settings: OriginTLS) throws(TLSError) {
         let month = -3600...30 * 86_400
         let authority = try OriginCertificate(.authority, "Martlet test authority", validity: month)

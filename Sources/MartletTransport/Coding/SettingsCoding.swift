@@ -20,7 +20,8 @@ extension TLSSettings: Codable {
     }
 
     /// Writes the settings. Identities are omitted: private keys and pass phrases are never encoded.
-    /// - Throws: `EncodingError.invalidValue` if a closure decides about trust or public suffixes: it would be lost.
+    /// - Throws: `EncodingError.invalidValue` for a trust policy or a public suffix rule that is a closure, which
+    ///   cannot be encoded, and for a text that contains a private key.
     public func encode(to encoder: any Encoder) throws {
         let onlySingleLabels = publicSuffixes == .singleLabel
         guard onlySingleLabels || publicSuffixes == .system else {
@@ -44,14 +45,14 @@ extension TLSSettings: Codable {
 }
 
 extension TLSHostOverrides: Codable {
-    /// Reads rules by their patterns.
+    /// Reads the rules from a dictionary by pattern.
     public init(from decoder: any Decoder) throws {
         self.init()
         let rules = try decoder.singleValueContainer().decode([String: TLSHostSettings].self)
         for (pattern, rule) in rules { self[pattern] = rule }
     }
 
-    /// Writes the rules by their patterns, without identities.
+    /// Writes the rules as a dictionary by pattern, without identities.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(byPattern)
@@ -76,10 +77,10 @@ extension TrustPolicy: Codable {
     }
 
     /// Writes the policy.
-    /// - Throws: `EncodingError.invalidValue` if a closure decides: without it the policy would trust other chains.
+    /// - Throws: `EncodingError.invalidValue` for a custom policy: without its closure it would trust other chains.
     public func encode(to encoder: any Encoder) throws {
         guard evaluator == nil else {
-            throw encoder.rejection(of: self, "a trust policy that a closure decides cannot be encoded")
+            throw encoder.rejection(of: self, "a custom trust policy is a closure, which cannot be encoded")
         }
         var container = encoder.container(keyedBy: SettingCodingKey.self)
         try container.encode(usesSystemRoots, forKey: "usesSystemRoots")
@@ -130,7 +131,7 @@ extension PublicKeyPin: Codable {
 }
 
 extension PEMSource: Codable {
-    /// Reads a source: a file's path, text, or bytes.
+    /// Reads a source: the path of a file, a text, or bytes.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: SettingCodingKey.self)
         if let path = try container.decodeIfPresent(String.self, forKey: "file") {
@@ -142,7 +143,7 @@ extension PEMSource: Codable {
         }
     }
 
-    /// Writes the source: certificates and lists in memory as they are, files by their path.
+    /// Writes the source: a file as its path, a text or bytes in memory unchanged.
     /// - Throws: `EncodingError.invalidValue` for a text that contains a private key: keys are never encoded.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: SettingCodingKey.self)
@@ -163,7 +164,7 @@ extension PEMSource: Codable {
 }
 
 extension ProxyServer: Codable {
-    /// Reads a proxy, without credentials.
+    /// Reads a proxy, without credentials. A missing port is 1080.
     /// - Throws: `DecodingError`, also for an invalid scheme, host or port.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: SettingCodingKey.self)
@@ -223,7 +224,7 @@ extension SocketAddress: Codable {
     }
 }
 
-/// The key of a property, by its name. All settings share this type, because an enum of keys adds 3 KB of code.
+/// A coding key with any name. All settings share this type, because each enum of keys would add 3 KB of code.
 private struct SettingCodingKey: CodingKey, ExpressibleByStringLiteral {
     let stringValue: String
     var intValue: Int? { nil }
@@ -240,13 +241,13 @@ extension Encoder {
 }
 
 extension KeyedDecodingContainer {
-    /// The value of a key; the default if the key is missing, for example because an earlier version wrote the data.
+    /// Decodes the value of a key; returns the default if the key is missing, as in data of an earlier version.
     package func value<Value: Decodable>(_ key: Key, or standard: Value) throws -> Value {
         try decodeIfPresent(Value.self, forKey: key) ?? standard
     }
 
-    /// A number of a key within a range; the default if the key is missing.
-    /// - Throws: `DecodingError.dataCorrupted` if it is out of range.
+    /// Decodes a number; returns the default if the key is missing.
+    /// - Throws: `DecodingError.dataCorrupted` for a number outside of the range.
     package func number(_ key: Key, in range: some RangeExpression<Int>, or standard: Int) throws -> Int {
         let number = try value(key, or: standard)
         guard range.contains(number) else {
@@ -255,8 +256,8 @@ extension KeyedDecodingContainer {
         return number
     }
 
-    /// A duration of a key, which must not be negative; `nil` if it is missing or null.
-    /// - Throws: `DecodingError.dataCorrupted` if it is negative.
+    /// Decodes a duration; returns `nil` if it is missing or null.
+    /// - Throws: `DecodingError.dataCorrupted` for a negative duration.
     package func duration(_ key: Key) throws -> Duration? {
         guard let duration = try decodeIfPresent(Duration.self, forKey: key) else { return nil }
         guard duration >= .zero else {

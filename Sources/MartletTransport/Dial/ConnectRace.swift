@@ -19,6 +19,11 @@ struct ConnectRace: Sendable {
         var secured: MonotonicTime?
         /// The last connection on which the TLS handshake failed.
         var reached: ConnectionInformation?
+
+        /// Records the address if it caused the error.
+        mutating func attemptFailed(_ address: SocketAddress, _ error: TransportError) {
+            if ConnectRace.isFaultOfAddress(error) { failedAddresses.append(address) }
+        }
     }
 
     private enum Event: Sendable {
@@ -57,7 +62,8 @@ struct ConnectRace: Sendable {
                         machine.winnerSucceeded()
                         break race
                     } catch {
-                        attempt.discard(because: error, &outcome)
+                        attempt.socket.close()
+                        outcome.attemptFailed(attempt.address, error)
                         if ConnectRace.isFinal(error) {
                             outcome.result = .failure(error)
                             break race
@@ -78,7 +84,7 @@ struct ConnectRace: Sendable {
                 }
                 if let attempt = effects.start {
                     outcome.phase = .connecting
-                    do throws(ConnectError) {
+                    do throws(TransportError) {
                         let begun = try begin(attempt.address)
                         sockets[attempt] = begun
                         let deadline = deadline
@@ -89,8 +95,8 @@ struct ConnectRace: Sendable {
                             } catch { return .attempt(attempt, .failure(error)) }
                         }
                     } catch {
-                        outcome.failedAddresses.append(attempt.address)
-                        effects = machine.attemptFailed(attempt, .connect([error]), now: now)
+                        outcome.attemptFailed(attempt.address, error)
+                        effects = machine.attemptFailed(attempt, error, now: now)
                         continue
                     }
                 }
@@ -100,11 +106,19 @@ struct ConnectRace: Sendable {
                 case .attempt(let attempt, .success): effects = machine.connected(attempt)
                 case .attempt(let attempt, .failure(let error)):
                     if sockets[attempt] != nil, ConnectRace.isFinal(error) {
-                        // The dial's own deadline or cancellation ends the race and all running attempts.
+                        // The dial's own deadline or cancellation ends the race and all running attempts. The last one
+                        // may have started just before, so it does not count as failed unless it is alone.
+                        let running = sockets.keys.sorted { $0.number < $1.number }
+                        for hanging in running.prefix(max(1, running.count - 1)) {
+                            outcome.attemptFailed(hanging.address, error)
+                        }
                         outcome.result = .failure(error)
                         break race
                     }
-                    sockets.removeValue(forKey: attempt)?.discard(because: error, &outcome)
+                    if let ended = sockets.removeValue(forKey: attempt) {
+                        ended.socket.close()
+                        outcome.attemptFailed(attempt.address, error)
+                    }
                     effects = machine.attemptFailed(attempt, error, now: now)
                 }
             }
@@ -118,27 +132,25 @@ struct ConnectRace: Sendable {
     /// Runs a race of one address without timers and tasks, which would be most of the cost for a nearby host.
     private func runAlone(_ address: SocketAddress) async -> Outcome {
         var outcome = Outcome()
-        do throws(ConnectError) {
+        do throws(TransportError) {
             let attempt = try begin(address)
             do throws(TransportError) {
                 try await attempt.finish(until: deadline)
                 try await secure(attempt, &outcome)
             } catch {
-                attempt.discard(because: error, &outcome)
-                // The same error as in a race of several addresses.
-                let failed = Machine.FailedAttempt(
-                    attempt: Machine.Attempt(number: 0, address: address), failure: error)
-                outcome.result = .failure(
-                    ConnectRace.isFinal(error) ? error : ConnectRace.summary([failed], destination))
+                attempt.socket.close()
+                throw error
             }
         } catch {
-            outcome.failedAddresses = [address]
-            outcome.result = .failure(.connect([error]))
+            outcome.attemptFailed(address, error)
+            // The same error as in a race of several addresses.
+            let failed = Machine.FailedAttempt(attempt: Machine.Attempt(number: 0, address: address), failure: error)
+            outcome.result = .failure(ConnectRace.isFinal(error) ? error : ConnectRace.summary([failed], destination))
         }
         return outcome
     }
 
-    private func begin(_ address: SocketAddress) throws(ConnectError) -> ConnectAttempt {
+    private func begin(_ address: SocketAddress) throws(TransportError) -> ConnectAttempt {
         let attempt = try ConnectAttempt(to: address, options: options, loop: loop)
         control.add(attempt.socket)
         return attempt
@@ -185,24 +197,26 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// The alerts that every address of a host would send: about certificates, and about the settings of both sides.
+    /// The alerts about certificates and about the settings of both sides, which every address of a host would send.
     private static let finalAlerts: Set<Int32> = [
         SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED, SSL_AD_CERTIFICATE_EXPIRED,
         SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED, SSL_AD_CERTIFICATE_REQUIRED,
         SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_NO_APPLICATION_PROTOCOL,
     ]
 
-    /// Whether an error is caused by the address, so that later dials try the address last. Rejected certificates and
-    /// cancelled dials are not caused by it.
+    /// Whether an error is caused by the address, so that later dials try the address last. Rejected certificates,
+    /// cancelled dials and a lack of resources on this machine are not caused by it.
     static func isFaultOfAddress(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut: true
         case .interrupted, .resolution, .addressLost: false
-        case .tls, .connect, .system, .closed: !isFinal(error)
+        case .connect(let errors): !errors.allSatisfy(\.error.isLocalShortage)
+        case .system(let error): !error.isLocalShortage
+        case .tls, .closed: !isFinal(error)
         }
     }
 
-    /// Joins all failures to one error: the first TLS error, which is the most specific, else all failed addresses.
+    /// Combines all failures into one error: the first TLS error, which is the most specific, else a list of all.
     private static func summary(_ failures: [Machine.FailedAttempt], _ destination: Destination) -> TransportError {
         var connects: [ConnectError] = []
         for failed in failures {
@@ -219,25 +233,26 @@ struct ConnectRace: Sendable {
     }
 }
 
-/// One attempt to connect, in two steps: the race starts the attempt first, and waits for its end later.
+/// One attempt to connect. The race starts it, and waits for its result in another task.
 struct ConnectAttempt: Sendable {
     let address: SocketAddress
     /// The socket, which starts to connect when it is created.
     let socket: Socket
 
     /// Opens a socket and starts connecting it.
-    init(to address: SocketAddress, options: SocketOptions, loop: EventLoop) throws(ConnectError) {
+    /// - Throws: `.connect`.
+    init(to address: SocketAddress, options: SocketOptions, loop: EventLoop) throws(TransportError) {
         do throws(SystemError) {
             let descriptor = try Descriptor(address.family)
             try options.apply(to: descriptor, family: address.family)
             try descriptor.connect(to: address)
             socket = try descriptor.register(with: loop)
-        } catch { throw ConnectError(address: address.description, error: error) }
+        } catch { throw .connect([ConnectError(address: address.description, error: error)]) }
         self.address = address
     }
 
     /// Waits until the connection is established or has failed.
-    /// - Throws: `.timedOut`, after which the call may be repeated; `.interrupted`, `.closed`; `.connect`.
+    /// - Throws: `.timedOut`, `.interrupted`, `.closed`, or `.connect` with the system's error.
     func finish(until deadline: MonotonicTime) async throws(TransportError) {
         try await socket.wait(for: .write, until: deadline)
         let result = socket.withDescriptor { descriptor -> Int32 in
@@ -250,11 +265,5 @@ struct ConnectAttempt: Sendable {
         guard code != 0 else { return }
         let error = SystemError(operation: "connect", code: code)
         throw .connect([ConnectError(address: address.description, error: error)])
-    }
-
-    /// Closes the socket after an error, and records the address if it caused the error.
-    func discard(because error: TransportError, _ outcome: inout ConnectRace.Outcome) {
-        socket.close()
-        if ConnectRace.isFaultOfAddress(error) { outcome.failedAddresses.append(address) }
     }
 }

@@ -1,4 +1,4 @@
-/// Decides which addresses of a host are tried, when, and which attempt wins (RFC 8305 §5).
+/// The state machine that decides which addresses of a host are tried, when, and which attempt wins (RFC 8305 §5).
 ///
 /// The machine never sees a socket or a clock; times are nanoseconds of any monotonic clock. Each event is one
 /// `mutating` function that returns the actions that it requires (``Effects``).
@@ -6,7 +6,7 @@
 /// The first TCP connection wins, and TLS is tried only on this connection. If TLS fails, the race continues: first
 /// with the addresses whose attempts were cancelled without a result, then with the addresses that were not tried yet.
 package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Sendable {
-    /// One attempt to connect to one address. A second try of the same address is another attempt.
+    /// One attempt to connect to an address. A second attempt for the same address has another number.
     package struct Attempt: Hashable, Sendable {
         /// The number of the attempt in the order of starting, from 0.
         package let number: Int
@@ -20,26 +20,26 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
 
     /// The actions that an event requires. They do not depend on each other.
     package struct Effects: Sendable {
-        /// An attempt to start. Report its end with `connected` or `attemptFailed`.
+        /// An attempt to start. Report its result with `connected` or `attemptFailed`.
         package var start: Attempt?
-        /// Attempts to cancel and close. Their end need not be reported.
+        /// Attempts to cancel and close. Their results need not be reported.
         package var cancels: [Attempt] = []
         /// The time at which to call `timerFired`; it replaces an earlier value. `nil` changes nothing.
         package var timer: UInt64?
-        /// The attempt that won. Report the result of TLS by `winnerSucceeded` or `winnerFailed`; without TLS, success.
+        /// The attempt that won. Report its TLS result with `winnerSucceeded` or `winnerFailed`; without TLS, success.
         package var winner: Attempt?
         /// All failures in chronological order, if the race is lost. Empty if there was no address to try.
         package var failures: [FailedAttempt]?
     }
 
     private enum State: Sendable {
-        /// Not started. Left by `start` and `cancel`.
+        /// The race has not started.
         case ready
-        /// Attempts are running, at least one. Left when one connects, the last fails, or by `cancel`.
+        /// At least one attempt is running.
         case racing
-        /// An attempt has connected, no other is running. Left by `winnerSucceeded`, `winnerFailed`, `cancel`.
+        /// An attempt has connected, and its TLS handshake is running. No other attempt is running.
         case proving(Attempt)
-        /// The race is over; nothing is running. Holds the winner, if there is one.
+        /// The race is over, and nothing is running. Contains the winner, if there is one.
         case over(Attempt?)
     }
 
@@ -83,8 +83,8 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return startNext(now: now)
     }
 
-    /// Handles the TCP connection of an attempt. A running attempt wins, and cancels all others. An attempt that was
-    /// cancelled before is in ``Effects/cancels``, so that it is closed.
+    /// Handles an attempt that has connected. A running attempt wins, and all others are cancelled. An attempt that was
+    /// cancelled before is returned in ``Effects/cancels``, so that it is closed.
     package mutating func connected(_ attempt: Attempt) -> Effects {
         var effects = Effects()
         guard let index = running.firstIndex(of: attempt) else {
@@ -231,9 +231,8 @@ package enum ConnectRacePlan {
     }
 }
 
-/// The addresses that failed recently, and are tried last. A failure is remembered for the lifetime, or until the
-/// address works. The capacity is limited because a host may have many addresses: if the memory is full, the oldest
-/// failure is removed.
+/// The addresses that failed recently, and are therefore tried last. A failure counts for ``lifetime``, or until a
+/// connection to the address succeeds. At the capacity, the oldest failure is removed.
 package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
     package let capacity: Int
     /// The time for which a failure counts, in nanoseconds.
@@ -253,7 +252,7 @@ package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
     /// The number of addresses, including those whose failure no longer counts.
     package var count: Int { failures.count }
 
-    /// Whether the address failed within the lifetime before `now`.
+    /// Whether the address failed within ``lifetime`` before `now`.
     package func hasFailedRecently(_ address: Address, now: UInt64) -> Bool {
         failures[address].map { isRecent($0, now: now) } ?? false
     }
@@ -271,6 +270,6 @@ package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
         failures[address] = now
     }
 
-    /// Records that the address works: its failure is removed.
+    /// Removes the failure of an address to which a connection succeeded.
     package mutating func recordSuccess(_ address: Address) { failures[address] = nil }
 }

@@ -27,14 +27,9 @@ package struct DialSettings: Sendable {
         race: HappyEyeballsOptions = HappyEyeballsOptions(), socket: SocketOptions = SocketOptions(),
         tls: TLSSettings = TLSSettings(), connector: Identified<(any StreamConnector)?> = .networkConnector
     ) {
-        self.resolver = resolver
-        self.overrides = overrides
-        self.redirections = redirections
-        self.unixSocketPath = unixSocketPath
-        self.race = race
-        self.socket = socket
-        self.tls = tls
-        self.connector = connector
+        (self.resolver, self.overrides, self.redirections) = (resolver, overrides, redirections)
+        (self.unixSocketPath, self.race, self.socket) = (unixSocketPath, race, socket)
+        (self.tls, self.connector) = (tls, connector)
     }
 
     /// Whether proxies are ignored, because a unix domain socket or a mock replaces the network.
@@ -46,7 +41,7 @@ package struct DialSettings: Sendable {
         return (redirection?.toHost ?? host, redirection?.toPort ?? port)
     }
 
-    /// The addresses that replace a look-up of a host, which was redirected before; `nil` if it must be looked up.
+    /// The addresses that replace a look-up of a host after redirections; `nil` if the host must be looked up.
     package func overriddenAddresses(host: String, port: Int) -> [SocketAddress]? {
         overrides[Endpoint(host: host, port: port)] ?? overrides[Endpoint(host: "*", port: port)]
     }
@@ -69,14 +64,14 @@ package struct Identified<Value: Sendable>: Hashable, Sendable {
     /// Retained so that no other object can get the same ``identity``.
     private let object: Identity?
 
-    /// Creates the identity of an object or a value. For a closure use ``init(closure:)``.
+    /// Wraps an object or a value. For a closure use ``init(closure:)``.
     package init(_ value: Value) {
         let object = type(of: value as any Sendable) is AnyClass ? nil : Identity()
         (self.value, self.object) = (value, object)
         identity = object.map { ObjectIdentifier($0) } ?? ObjectIdentifier(value as AnyObject)
     }
 
-    /// Creates the identity of a closure, whose dynamic type must not be queried: optimized code crashes.
+    /// Wraps a closure, for which `type(of:)` in ``init(_:)`` would crash in optimized code.
     package init(closure value: Value) {
         self.value = value
         let object = Identity()
@@ -108,13 +103,10 @@ public struct Endpoint: Hashable, Sendable, Codable {
     public var port: Int
 
     /// Creates an endpoint.
-    public init(host: String, port: Int) {
-        self.host = host
-        self.port = port
-    }
+    public init(host: String, port: Int) { (self.host, self.port) = (host, port) }
 }
 
-/// Connects to another host or port; the names in the request and in TLS do not change.
+/// A redirection of connections to another host or port. The names in the request and in TLS do not change.
 public struct ConnectOverride: Hashable, Sendable, Codable {
     /// The requested host to which the redirection applies; `nil` for any.
     public var fromHost: String?
@@ -127,10 +119,7 @@ public struct ConnectOverride: Hashable, Sendable, Codable {
 
     /// Creates a redirection.
     public init(fromHost: String? = nil, fromPort: Int? = nil, toHost: String? = nil, toPort: Int? = nil) {
-        self.fromHost = fromHost
-        self.fromPort = fromPort
-        self.toHost = toHost
-        self.toPort = toPort
+        (self.fromHost, self.fromPort, self.toHost, self.toPort) = (fromHost, fromPort, toHost, toPort)
     }
 
     /// Whether the redirection applies to a host, given in lower case, and a port.
@@ -168,8 +157,8 @@ public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
     /// The number of addresses of the first family that are tried before the first of the other; at least 1, the
     /// default (RFC 8305 §4, "First Address Family Count").
     public var firstFamilyCount: Int
-    /// The time after which the next attempt starts in parallel with a running one; 250 ms by default, at least 10 ms
-    /// (RFC 8305 §5). An attempt that fails starts the next one immediately.
+    /// The time after which the next attempt starts in parallel with a running one, from 10 ms to one hour; 250 ms by
+    /// default (RFC 8305 §5). If an attempt fails, the next one starts immediately.
     public var attemptDelay: Duration
     /// The maximum number of addresses of a host that are tried; at least 1; 32 by default. It stops a name with
     /// thousands of addresses from turning one request into a port scan.
@@ -180,11 +169,8 @@ public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
         families: Families = .any, firstFamily: FirstFamily = .ipv6, firstFamilyCount: Int = 1,
         attemptDelay: Duration = .milliseconds(250), addressLimit: Int = 32
     ) {
-        self.families = families
-        self.firstFamily = firstFamily
-        self.firstFamilyCount = firstFamilyCount
-        self.attemptDelay = attemptDelay
-        self.addressLimit = addressLimit
+        (self.families, self.firstFamily, self.firstFamilyCount) = (families, firstFamily, firstFamilyCount)
+        (self.attemptDelay, self.addressLimit) = (attemptDelay, addressLimit)
     }
 
     /// The delay in nanoseconds, within its range of 10 ms to an hour.
@@ -195,11 +181,11 @@ public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
 
 /// The options of every TCP socket, set before it connects.
 public struct SocketOptions: Hashable, Sendable, Codable {
-    /// Whether small writes are sent immediately (`TCP_NODELAY`); `true` by default, as in every HTTP client.
+    /// Whether small writes are sent immediately (`TCP_NODELAY`); `true` by default, as in other HTTP clients.
     public var tcpNoDelay = true
     /// The time without traffic after which the system probes the peer, and the time between probes (`SO_KEEPALIVE`,
-    /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`). 60 s by default (Go 15 s, curl 60 s); `nil` for no probes. Fractions of a
-    /// second are dropped, and the value is clamped to 1–32,767 s.
+    /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`). 60 s by default (Go 15 s, curl 60 s); `nil` for no probes. It is rounded down
+    /// to seconds, and clamped to 1–32,767 s.
     public var keepAliveInterval: Duration? = .seconds(60)
     /// The local address to connect from, as an IPv4 or IPv6 literal; `nil`, the default, lets the system choose.
     public var localAddress: String?
@@ -287,8 +273,5 @@ extension ServiceClass: Codable {
     }
 
     /// Writes the code point.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(codePoint)
-    }
+    public func encode(to encoder: any Encoder) throws { try codePoint.encode(to: encoder) }
 }

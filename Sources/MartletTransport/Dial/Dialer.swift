@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Opens connections: resolves the name, races the addresses, and performs the TLS handshake. A dialer has one set of
-/// settings, and its number is part of the pool's key, so two dialers never share connections. It stores the state that
-/// belongs to the settings: the TLS context with its sessions, and the addresses that failed.
+/// An object that opens connections: it resolves the name, races the addresses, and performs the TLS handshake. A
+/// dialer has one set of settings, and its number is part of the pool's key, so two dialers never share connections. It
+/// stores the state that belongs to the settings: the TLS contexts with their sessions, and the addresses that failed.
 package final class Dialer: Sendable {
     /// Identifies the dialer in the pool's key.
     package let number: UInt64
@@ -11,16 +11,14 @@ package final class Dialer: Sendable {
     private static let lastNumber = Atomic<UInt64>(0)
     private let loop: EventLoop
     private let contexts: TLSContextSet
-    /// Guards the TLS contexts for proxies, by their settings: read and written once per dial. Proxies and servers
-    /// never share a context.
+    /// Guards the TLS contexts for proxies, by their settings. Proxies and servers never share a context.
     private let proxyTLS = Mutex<[TLSSettings: TLSContextSet]>([:])
     /// Guards the addresses that failed recently: read and written once per dial.
     private let memory = Mutex(AddressMemory<SocketAddress>())
 
     package init(settings: DialSettings, loop: EventLoop) {
         number = Dialer.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        self.settings = settings
-        self.loop = loop
+        (self.settings, self.loop) = (settings, loop)
         contexts = TLSContextSet(settings: settings.tls)
     }
 
@@ -31,7 +29,7 @@ package final class Dialer: Sendable {
     }
 
     /// Opens a connection. When the task is cancelled, the call throws `.interrupted` and leaves nothing open.
-    /// - Parameter proxy: The proxy, if the destination is one: its TLS settings are then used. `nil` for a server.
+    /// - Parameter proxy: The proxy that is dialed, whose TLS settings are then used; `nil` for a server.
     package func dial(_ destination: Destination, as proxy: ProxyServer? = nil, until deadline: MonotonicTime)
         async throws(DialError) -> Connected
     {
@@ -99,7 +97,7 @@ package final class Dialer: Sendable {
         }
     }
 
-    /// Performs a step of a dial, and adds the phase to an error that it throws.
+    /// Performs a step of a dial, and adds the phase and the elapsed time to its error.
     private func step<Value>(
         _ phase: DialError.Phase, _ timings: DialTimings, _ body: () async throws(TransportError) -> Value
     ) async throws(DialError) -> Value {
@@ -166,7 +164,7 @@ package final class Dialer: Sendable {
 
     private static let proxyContextLimit = 16
 
-    /// Opens TLS with a destination through a tunnel, and closes the tunnel on failure. Interrupting it ends the call.
+    /// Opens TLS with a destination through a tunnel, which a failure closes. Interrupting the tunnel ends the call.
     /// - Parameter start: The start of the dial, for the error.
     package func secure(
         _ tunnel: any ByteStream, to destination: Destination, through proxy: ProxyServer,
@@ -190,7 +188,7 @@ package final class Dialer: Sendable {
         }
     }
 
-    /// Resolves the name of a destination for a proxy on this machine. Cancelling the task ends the call.
+    /// Resolves the name of a destination on this machine, for a SOCKS proxy. Cancelling the task ends the call.
     package func addresses(of destination: Destination, until deadline: MonotonicTime) async throws(DialError)
         -> [SocketAddress]
     {
@@ -210,9 +208,7 @@ package struct Destination: Hashable, Sendable {
     package var port: Int
 
     package init(isSecure: Bool, host: String, port: Int) {
-        self.isSecure = isSecure
-        self.host = host
-        self.port = port
+        (self.isSecure, self.host, self.port) = (isSecure, host, port)
     }
 }
 
@@ -267,8 +263,8 @@ package struct DialTimings: Sendable {
     package var secured: MonotonicTime?
 }
 
-/// A connection that was established before the dial failed in the TLS handshake, or in the handshake with a proxy. A
-/// class, so that errors without such a connection stay small.
+/// A connection that was established before the dial failed in the TLS handshake, or in the handshake with a proxy. It
+/// is a class so that errors without such a connection stay small.
 package final class ReachedConnection: Sendable {
     package let information: ConnectionInformation
     /// The times at which the steps of the dial were completed.
@@ -276,8 +272,7 @@ package final class ReachedConnection: Sendable {
 
     /// Creates the description of an abandoned connection.
     package init(information: ConnectionInformation, timings: DialTimings) {
-        self.information = information
-        self.timings = timings
+        (self.information, self.timings) = (information, timings)
     }
 }
 
@@ -287,7 +282,7 @@ package protocol StreamConnector: Sendable {
     func connect(to destination: Destination) async throws(TransportError) -> any ByteStream
 }
 
-/// The TLS contexts of a dialer: one for all hosts without their own rule, and one for each other set of settings.
+/// The TLS contexts of a dialer: one for all hosts without a rule, and one for each set of settings of other hosts.
 final class TLSContextSet: Sendable {
     private let settings: TLSSettings
     /// The context for hosts without a rule.

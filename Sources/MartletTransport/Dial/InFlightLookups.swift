@@ -38,12 +38,10 @@ package final class InFlightLookups: TimerTarget {
     ) {
         state = Mutex(State(machine: LookUpMachine(limits: limits)))
         workers = BlockingThreadPool(threadLimit: limits.threadCount, stackByteCount: InFlightLookups.stackByteCount)
-        self.isLocal = isLocal
-        self.lookUp = lookUp
+        (self.isLocal, self.lookUp) = (isLocal, lookUp)
     }
 
     /// Returns the addresses of a name. Throws immediately when the task is cancelled.
-    /// - Parameter loop: The loop that the caller waits on.
     package func addresses(of host: String, port: UInt16, loop: EventLoop) async throws(ResolutionError)
         -> [SocketAddress]
     {
@@ -77,7 +75,7 @@ package final class InFlightLookups: TimerTarget {
     /// The number of callers that wait, for any name.
     package var waitingCount: Int { state.withLock { state in state.waiting.values.reduce(0) { $0 + $1.count } } }
 
-    /// The number of threads that look names up, or are idle.
+    /// The number of threads, idle ones included.
     package var threadCount: Int { workers.threadCount }
 
     private func abandon(_ name: String, number: UInt64) {

@@ -1,5 +1,4 @@
-
-/// A state machine that decides when each look-up of a name starts, without threads and without a clock. A look-up by
+/// The state machine that decides when each look-up of a name starts, without threads and without a clock. A look-up by
 /// `getaddrinfo` cannot be stopped, and blocks its thread for ten seconds or more if the name server is silent. So the
 /// machine never assumes that a running look-up ends soon:
 /// - **Limit.** The number of threads has a limit.

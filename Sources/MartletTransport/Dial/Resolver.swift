@@ -30,11 +30,11 @@ public protocol Resolver: Sendable {
 /// - A cancelled call returns immediately. A look-up that has not started is removed if no other call waits for it.
 /// - Up to 512 look-ups run at the same time, fewer if the process may open fewer than 1,024 descriptors. No more than
 ///   64 of them are younger than 20 ms, so that the name server is not flooded.
-/// - A domain (the last two labels of a name) may use no more threads than are free: at most half. Thus a name resolves
-///   without delay even while the look-ups of 200 names of another domain hang.
+/// - One domain (the last two labels of a name) uses at most half of the threads, or two thirds after calls were
+///   cancelled. Thus a name resolves without delay even while the look-ups of 200 names of another domain hang.
 /// - Names in `/etc/hosts` do not wait for names that need a name server: eight threads are reserved for them.
 public struct SystemResolver: Resolver {
-    /// The system's resolver.
+    /// Creates the system's resolver.
     public init() {}
 
     /// Returns the addresses, in the system's order of preference.
@@ -106,12 +106,10 @@ public struct SystemResolver: Resolver {
 }
 
 /// The names in the system's hosts file (hosts(5)). They affect the scheduling of a look-up, never its result:
-/// addresses come from `getaddrinfo`, which also follows nsswitch.conf. With a wrong or missing file, a look-up only
-/// loses its position in a queue.
+/// addresses come from `getaddrinfo`, which also follows nsswitch.conf. A wrong or missing file only causes delays.
 final class HostsFile: Sendable {
     static let system = HostsFile(path: "/etc/hosts")
-    /// The maximum size of a file that is read. Names in larger files (lists of blocked hosts) are scheduled like all
-    /// others.
+    /// The maximum size of a file that is read. Names in larger files (lists of blocked hosts) get no precedence.
     static let byteLimit = 1 << 20
 
     private let path: String

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// A hash that is computed incrementally, by one task at a time. An error of an update is thrown by ``finish()``.
+/// A hash that one task at a time computes incrementally. ``finish()`` throws the errors of updates.
 @safe package final class MessageDigest {
     package let algorithm: MessageDigestAlgorithm
     private let context: OpaquePointer
@@ -36,8 +36,8 @@ import COpenSSL
         isSound = unsafe EVP_DigestUpdate(context, buffer.baseAddress, buffer.count) == 1
     }
 
-    /// The digest of all bytes. It can be requested once.
-    /// - Throws: An error if a step failed, or the digest was requested before.
+    /// Returns the digest of all bytes.
+    /// - Throws: An error if a step failed, and in every call after the first.
     package func finish() throws(MessageDigestError) -> [UInt8] {
         guard isSound else { throw MessageDigestError(algorithm: algorithm) }
         isSound = false
@@ -54,7 +54,7 @@ import COpenSSL
         return digest
     }
 
-    /// The digest of some bytes.
+    /// Returns the digest of bytes.
     /// - Throws: An error if this system's OpenSSL does not have the function.
     package static func digest(_ algorithm: MessageDigestAlgorithm, of bytes: some Sequence<UInt8>)
         throws(MessageDigestError) -> [UInt8]
@@ -67,7 +67,7 @@ import COpenSSL
     /// The 32 bytes of SHA-256; empty for empty input (from a failed encoder), or if OpenSSL cannot compute it.
     static func sha256(_ bytes: [UInt8]) -> [UInt8] { bytes.isEmpty ? [] : (try? digest(.sha256, of: bytes)) ?? [] }
 
-    /// Bytes as pairs of lower-case hexadecimal digits.
+    /// Returns bytes as pairs of lower-case hexadecimal digits.
     package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
         let digits = Array("0123456789abcdef".utf8)
         return bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
@@ -103,7 +103,7 @@ package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     /// Whether this machine's OpenSSL has the function: in FIPS 140 mode it has no MD5.
     package var isAvailable: Bool { (try? MessageDigest(self)) != nil }
 
-    /// OpenSSL's description of the function; it lives as long as the process.
+    /// OpenSSL's implementation of the function, which is never freed.
     var implementation: OpaquePointer? {
         switch self {
         case .md5: unsafe EVP_md5()
@@ -119,7 +119,6 @@ package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
 package struct MessageDigestError: Error, Equatable, Sendable, CustomStringConvertible {
     package let algorithm: MessageDigestAlgorithm
 
-    /// The algorithm, and why it may be missing.
     package var description: String {
         "this system's OpenSSL does not compute \(algorithm.rawValue); a FIPS configuration forbids some algorithms"
     }

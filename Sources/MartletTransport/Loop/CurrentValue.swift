@@ -1,8 +1,7 @@
 public import Synchronization
 
-/// A changing value whose readers receive the latest version: state, not events. A late reader receives the current
-/// value immediately. A slow reader skips values, which are never queued. All readers receive the last value. Any
-/// number of tasks may wait.
+/// A changing value, for any number of readers. A new reader receives the current value immediately. Values are not
+/// queued, so a slow reader skips some. All readers receive the last value.
 @usableFromInline package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
     @usableFromInline struct State {
         @usableFromInline var value: Value
@@ -25,7 +24,7 @@ public import Synchronization
     @inlinable package var value: Value { state.withLock { $0.value } }
 
     /// Changes the value. Does nothing after ``finish()``, or if the value is the same.
-    /// - Parameter value: Called under the lock, so that of concurrent changes the last one wins.
+    /// - Parameter value: Returns the value. Called under the lock, so that the last of concurrent changes wins.
     @inlinable package func update(_ value: () -> Value) { change { $0 = value() } }
 
     /// Changes the value in place, under the lock, like ``update(_:)``.
@@ -116,7 +115,7 @@ extension CurrentValue<Bool> {
 
         @inlinable init() { (values, isClosed, waiters, lastWaiter) = (FIFOQueue(), false, FIFOQueue(), 0) }
 
-        /// Returns the result for a task that need not wait; `nil` if the task has to wait.
+        /// Returns the next value, or an inner `nil` at the end; an outer `nil` if the task has to wait.
         @inlinable mutating func takePresent() -> Value?? {
             if let value = values.popFirst() { return .some(value) }
             return isClosed || Task.isCancelled ? .some(nil) : nil
@@ -142,7 +141,7 @@ extension CurrentValue<Bool> {
         }
     }
 
-    /// Ends the sequence after the queued values.
+    /// Closes the mailbox. Queued values are still delivered.
     @inlinable package func close() {
         let waiters = state.withLock { state in
             state.isClosed = true
@@ -178,15 +177,14 @@ extension CurrentValue<Bool> {
     }
 }
 
-/// A subscription to a value that is updated only while there are subscribers.
+/// A subscription to a value that is updated only while it has subscribers.
 package final class WatchSubscription<Value: Sendable & Equatable>: Sendable {
     private let newest: CurrentValue<Value?>
     private let end: @Sendable () -> Void
 
     /// Subscribes to a value, which is `nil` until it is known. Releasing the subscription calls the closure.
     package init(to newest: CurrentValue<Value?>, end: @escaping @Sendable () -> Void) {
-        self.newest = newest
-        self.end = end
+        (self.newest, self.end) = (newest, end)
     }
 
     deinit { end() }

@@ -51,9 +51,9 @@ package final class EventLoop: TaskExecutor {
         var isStopped = false
     }
 
-    /// Guards the registered sockets: the loop's thread (per event), and the opening and closing of sockets.
+    /// Guards the registered sockets: used by the loop's thread for each event, and to open and close sockets.
     private let registrations = Mutex(Registrations())
-    /// Guards timers and jobs: the loop's thread, and code that sets a timer or enqueues a job.
+    /// Guards timers and jobs: used by the loop's thread, and by code that sets a timer or enqueues a job.
     private let agenda = Mutex(Agenda())
     private let poller: Poller
     private let thread = Atomic<UInt>(0)
@@ -115,20 +115,20 @@ package final class EventLoop: TaskExecutor {
         return (readiness, readiness.number)
     }
 
-    /// Removes a descriptor, which the caller closes right after; an event already on its way is then ignored.
+    /// Removes a descriptor before the caller closes it. Events that are already queued for it are then ignored.
     package func unregister(_ descriptor: Int32, number: UInt32) {
         let removed = registrations.withLock { registrations in
             let found = registrations.find(descriptor, number)
             if found != nil { registrations.byDescriptor[Int(descriptor)] = nil }
             return found
         }
-        // The last reference to the readiness may go here, outside of the lock.
+        // Released outside of the lock: it may be the last reference.
         _ = consume removed
     }
 
     // MARK: Timers
 
-    /// Calls a target at an instant, or a little later: up to a millisecond, and longer on a busy machine.
+    /// Calls a target at an instant, or up to a millisecond later; on a busy machine, even later.
     /// - Parameter isRetained: Whether the target is retained until then. Use `true` for a target that many threads use
     ///   all the time, because a weak reference would make each later retain and release of the target slow.
     package func schedule(
@@ -138,7 +138,7 @@ package final class EventLoop: TaskExecutor {
         insert(Timer(deadline: deadline, token: token, target: target))
     }
 
-    /// Calls the readiness that is registered under a number at an instant, if it is still registered then.
+    /// Calls the readiness of a socket at an instant, if it is still registered under this number.
     func schedule(descriptor: Int32, number: UInt32, token: UInt64, at deadline: MonotonicTime) {
         insert(Timer(deadline: deadline, token: token, target: .socket(descriptor: descriptor, number: number)))
     }
@@ -249,9 +249,8 @@ package final class EventLoop: TaskExecutor {
     }
 }
 
-/// An object that the event loop calls when an instant has passed. Timers are lazy: if a target has postponed its
-/// deadline, the timer still fires at the old instant, and the target returns the new one. So postponing a deadline,
-/// which every request does, costs only a store.
+/// An object that the event loop calls at an instant. To postpone its deadline, a target only stores the new one, and
+/// returns it when the timer fires at the old instant. Every request postpones deadlines, so this must cost little.
 package protocol TimerTarget: AnyObject, Sendable {
     /// Called on the loop's thread; must not block.
     /// - Parameters:
@@ -321,7 +320,7 @@ package protocol TimerTarget: AnyObject, Sendable {
     package enum Interest {
         /// Reading and writing: sockets.
         case traffic
-        /// Urgent data only, reported as readable: pressure files.
+        /// Urgent data only, reported as readable: for memory pressure files.
         case priority
 
         var flags: UInt32 {
@@ -332,7 +331,7 @@ package protocol TimerTarget: AnyObject, Sendable {
         }
     }
 
-    /// Registers a descriptor under a number. Zero is reserved for the eventfd.
+    /// Registers a descriptor under a number other than zero, which is reserved for the eventfd.
     func add(_ descriptor: Int32, registration: UInt32, interest: Interest) throws(SystemError) {
         var event = unsafe epoll_event()
         unsafe event.events = interest.flags

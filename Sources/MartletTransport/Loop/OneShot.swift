@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A value that one task waits for and another delivers once. A deadline or an interruption may end the wait first. A
-/// lock decides which of the three comes first; the calls of the others return `false`.
+/// A value that one task waits for and another delivers once. A deadline or an interruption may end the wait first. Of
+/// these three, the first sets the outcome; the calls for the others return `false`.
 package final class OneShot<Value: Sendable>: TimerTarget {
     package enum Outcome: Sendable {
         case value(Value)
@@ -42,7 +42,7 @@ package final class OneShot<Value: Sendable>: TimerTarget {
         return won
     }
 
-    /// Waits for the value, the deadline or an interruption, until the first of these events. One task may wait, once.
+    /// Waits for the value, the deadline or an interruption, whatever comes first. One task may wait, once.
     package func wait(until deadline: MonotonicTime, on loop: EventLoop) async -> Outcome {
         let resumed = await suspend { (waiter: Waiter<Outcome>) in
             let outcome = state.withLock { state in

@@ -34,7 +34,7 @@ package final class Readiness: TimerTarget {
 
     private struct Latch {
         var isSignaled = false
-        /// Whether the last call read all bytes, or found none. An edge since then is in ``isSignaled``.
+        /// Whether the last call read all bytes, or found none. A later edge sets ``isSignaled``.
         var isDrained = false
         /// Whether the next wait ends immediately, because it was woken before it began.
         var wakesNextWait = false
@@ -43,7 +43,7 @@ package final class Readiness: TimerTarget {
         /// The time at which the loop's timer for this direction fires; `.distantFuture` if none is armed.
         var armed = MonotonicTime.distantFuture
 
-        /// Takes the waiter, to be resumed after the lock. Without one, the next wait ends immediately.
+        /// Takes the waiter, to be resumed outside of the lock. Without a waiter, the next wait ends immediately.
         mutating func wake() -> Waiter<Outcome>? {
             wakesNextWait = waiter == nil
             return waiter.take()
@@ -76,9 +76,7 @@ package final class Readiness: TimerTarget {
     let number: UInt32
 
     init(loop: EventLoop, descriptor: Int32 = -1, number: UInt32 = 0) {
-        self.loop = loop
-        self.descriptor = descriptor
-        self.number = number
+        (self.loop, self.descriptor, self.number) = (loop, descriptor, number)
     }
 
     // MARK: The connection's side
@@ -204,8 +202,7 @@ package final class Readiness: TimerTarget {
     /// last read. The observer is retained until ``stopObservingIdle()`` or ``close()``.
     package func observeIdle(_ observer: any IdleStreamObserver) {
         let isSignaled = state.withLock { state in
-            // The socket may have been closed since the caller decided to observe it. Observer and socket refer to each
-            // other, and nothing would break that cycle later.
+            // Observer and socket retain each other. If the socket is already closed, nothing breaks that cycle.
             guard !state.isClosed else { return false }
             state.idleObserver = observer
             return state.isHangup || state.read.isSignaled

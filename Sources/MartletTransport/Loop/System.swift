@@ -49,8 +49,8 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
     package static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 
-/// Conversions of any duration, extreme settings included. For large durations, `Duration.components` and arithmetic
-/// trap. So a duration from a setting is ``bounded`` before it is used in a calculation.
+/// Conversions that are safe for every duration. `Duration.components` and arithmetic trap for large durations, so a
+/// duration from a setting is ``bounded`` before it is used in a calculation.
 extension Duration {
     /// The maximum duration of a setting: a hundred years.
     package static let longest = Duration.seconds(100 * 365 * 86_400)
@@ -114,15 +114,15 @@ enum Thread {
 
 /// The OpenSSL library of this process.
 ///
-/// By default OpenSSL frees its global state when the process exits (`atexit`). A thread that sets up TLS at that
-/// moment then reads freed memory, and the process ends with a signal or hangs. Martlet loads the library without this
-/// clean-up: a program may return from `main` while calls run, and the kernel reclaims the memory.
+/// By default OpenSSL frees its global state when the process exits (`atexit`). If a thread sets up TLS at that moment,
+/// it reads freed memory, and the process crashes or hangs. Martlet loads the library without this clean-up, so that a
+/// program may return from `main` while calls run. The kernel reclaims the memory.
 ///
 /// The setting applies only if the library is not loaded yet, so all code that may use OpenSSL first calls ``load()``:
 /// the event loop, which every session needs, digests, pins, and ``OpenSSLErrors/clear()``, which precedes other uses.
 enum OpenSSLLibrary {
     private static let loaded: Void = {
-        // It fails only if memory is exhausted; the calls that follow then fail too, with their own errors.
+        // Fails only if memory is exhausted. Later calls then fail too, with their own errors.
         _ = OPENSSL_init_ssl(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }()
 
@@ -155,7 +155,7 @@ enum SystemFile {
         }
     }
 
-    /// The bytes of a file. Blocks.
+    /// Reads a whole file. Blocks.
     /// - Parameters:
     ///   - limit: The maximum number of bytes, so that a path such as `/dev/zero` cannot fill the memory.
     ///   - flags: Further flags of `open`.
@@ -181,7 +181,7 @@ enum SystemFile {
 }
 
 extension FileDescriptor {
-    /// The bytes that are available, up to a limit; empty at the end. Blocks.
+    /// Reads the available bytes, up to a limit; empty at the end of the file. Blocks until there are any.
     package func bytes(atMost limit: Int) throws -> [UInt8] {
         try unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             count = unsafe try read(into: UnsafeMutableRawBufferPointer(buffer))

@@ -1,13 +1,13 @@
 /// The servers that are reached without a proxy: the list in `no_proxy`, with the same meaning as in curl.
 ///
-/// Entries are separated by commas and white space:
+/// Entries are separated by commas or white space:
 /// - `example.com`, `.example.com` and `*.example.com`: the name itself and every name below it, on whole labels.
 /// - `192.0.2.1`, `2001:db8::1`: that address, if the URL has an address.
 /// - `10.0.0.0/8`, `fe80::/10`: all addresses with this prefix of 8 or 10 bits.
 /// - `*`: every server.
 ///
 /// An entry other than `*` may end with a colon and a port (an IPv6 address is then in brackets), and matches only that
-/// port. Letter case and a trailing dot are ignored. No names are resolved for this. An invalid entry matches nothing.
+/// port. Letter case and a trailing dot are ignored. Names are not resolved. An invalid entry matches nothing.
 public struct ProxyBypass: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
         enum Pattern: Hashable, Sendable {
@@ -119,7 +119,7 @@ public struct ProxyBypass: Hashable, Sendable {
         return name.isEmpty ? nil : Entry(pattern: .name(String(name)), port: port)
     }
 
-    /// A number of one to five plain digits.
+    /// Parses a number of one to five digits.
     private static func number(_ text: Substring) -> Int? {
         let isPlain = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         return isPlain && (1...5).contains(text.utf8.count) ? Int(text) : nil

@@ -115,7 +115,7 @@ public struct ProxyServer: Hashable, Sendable {
         left.storage === right.storage || left.storage.parts == right.storage.parts
     }
 
-    /// Hashes name and user only, which usually differ.
+    /// Hashes only the name and the user, because these usually differ.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(storage.name)
         hasher.combine(credentials?.user)
@@ -149,24 +149,21 @@ public struct ProxyCredentials: Hashable, Sendable {
     public var user: String
     /// The password; may be empty.
     public var password: String
-    /// Whether they are sent to an HTTP proxy preemptively, by `Basic` (RFC 7617); `true` by default, as in curl.
+    /// Whether an HTTP proxy gets the credentials preemptively, by `Basic` (RFC 7617); `true` by default, as in curl.
     ///
-    /// This saves a round trip, but a proxy that requires `Digest` then receives the password, too. SOCKS proxies
-    /// always receive credentials only after they request them.
+    /// This saves a round trip, but a proxy that requires `Digest` then receives the password, too. A SOCKS proxy
+    /// always receives credentials only after it requests them.
     public var sendsPreemptively: Bool
-    /// Whether they are sent to an HTTP proxy only by `Digest` (RFC 7616), after a challenge, so that the proxy never
-    /// receives the password; `false` by default. A proxy that requires `Basic` then receives no credentials, and
-    /// rejects the request.
+    /// Whether an HTTP proxy receives the credentials only by `Digest` (RFC 7616), after a challenge, and so never the
+    /// password itself; `false` by default. A proxy that requires `Basic` then rejects the request.
     ///
     /// It has no effect on SOCKS proxies, whose only method sends the password unencrypted.
     public var requiresDigest: Bool
 
     /// Creates credentials from a user name and a password.
     public init(user: String, password: String, sendsPreemptively: Bool = true, requiresDigest: Bool = false) {
-        self.user = user
-        self.password = password
-        self.sendsPreemptively = sendsPreemptively
-        self.requiresDigest = requiresDigest
+        (self.user, self.password) = (user, password)
+        (self.sendsPreemptively, self.requiresDigest) = (sendsPreemptively, requiresDigest)
     }
 }
 
@@ -181,17 +178,16 @@ extension ProxyCredentials: CustomStringConvertible, CustomDebugStringConvertibl
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Makes the values of `Proxy-Authorization` (RFC 9110 §11.7.2). An authenticator is used for proxies only: it never
-/// receives a server's challenge, and its values are never sent to a server.
+/// A source of values of `Proxy-Authorization` (RFC 9110 §11.7.2). It is used for proxies only: it never receives a
+/// server's challenge, and its values are never sent to a server.
 package protocol ProxyAuthenticator: Sendable {
     /// Returns the field value to send preemptively; `nil` to send none.
     func preemptiveValue(for request: ProxyAuthenticationRequest) -> String?
 
-    /// Returns the field value for a retry after a 407. Called once per request.
+    /// Returns the field value for a retry after a 407; `nil` if a retry is pointless. Called once per request.
     /// - Parameters:
     ///   - challenges: The values of the `Proxy-Authenticate` fields, unchanged.
     ///   - rejected: The field value in the rejected request; `nil` if it had none.
-    /// - Returns: The field's value for a retry; `nil` if a retry would be rejected again.
     func value(answering challenges: [String], rejected: String?, for request: ProxyAuthenticationRequest) -> String?
 }
 
@@ -203,8 +199,6 @@ package struct ProxyAuthenticationRequest: Sendable {
     package var target: String
 
     package init(proxy: ProxyServer, method: String, target: String) {
-        self.proxy = proxy
-        self.method = method
-        self.target = target
+        (self.proxy, self.method, self.target) = (proxy, method, target)
     }
 }

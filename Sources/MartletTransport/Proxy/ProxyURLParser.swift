@@ -56,7 +56,7 @@ package struct ProxyURLParser {
             position = end + 3
         }
         let end = bytes[position...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
-        // The path and query are ignored. With an “@” in them, they were meant as part of a user name or password.
+        // Path and query are ignored, unless they contain an “@”: then they were meant as a part of the credentials.
         if bytes[end...].contains(UInt8(ascii: "@")) {
             throw RawURLParseError(
                 .forbiddenCharacter, at: end, "in a proxy's user or password, write # as %23, / as %2F and ? as %3F")

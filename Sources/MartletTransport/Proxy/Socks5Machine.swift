@@ -59,8 +59,7 @@ package struct Socks5Machine: Sendable {
             [1, userLength] + Array(credentials.user.utf8) + [passwordLength] + Array(credentials.password.utf8)
     }
 
-    /// Starts the handshake.
-    /// - Returns: The bytes to send, all of them immediately.
+    /// Starts the handshake, and returns the bytes to send immediately.
     package func start() -> [UInt8] {
         let methods =
             credentials == nil
@@ -68,7 +67,7 @@ package struct Socks5Machine: Sendable {
         return [Socks5Machine.version, UInt8(methods.count)] + methods
     }
 
-    /// The number of bytes that may be read now, and passed to ``receive(_:)``; 0 once the handshake is over.
+    /// The maximum number of bytes to read now and pass to ``receive(_:)``; 0 once the handshake is over.
     package var wantedByteCount: Int {
         switch state {
         case .choosing, .authenticating: 2 - reply.count
@@ -82,9 +81,9 @@ package struct Socks5Machine: Sendable {
     /// Whether the tunnel is established: the next byte from the proxy is the server's.
     package var isEstablished: Bool { if case .established = state { true } else { false } }
 
-    /// Accepts bytes from the proxy, at most ``wantedByteCount``; others are ignored.
-    /// - Returns: The bytes to send, all of them immediately.
-    /// - Throws: The reason for the failure of the handshake. Every later call throws the same error.
+    /// Accepts bytes from the proxy; those beyond ``wantedByteCount`` are ignored.
+    /// - Returns: The bytes to send immediately.
+    /// - Throws: The reason why the handshake failed. Every later call throws the same error.
     package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Error) -> [UInt8] {
         if case .failed(let error) = state { throw error }
         reply += bytes.prefix(wantedByteCount)
@@ -168,11 +167,11 @@ package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
     case unofferedMethod(UInt8)
     /// The proxy rejected user and password.
     case credentialsRejected
-    /// The proxy rejected the request, or could not reach the server. Contains the code of its reply.
+    /// The proxy rejected the request or could not reach the server. Contains the code of its reply.
     case rejected(Socks5Reply)
     /// The reply contains an address of an unknown type.
     case invalidAddressType(UInt8)
-    /// The proxy ended the connection within a reply. Contains the number of received bytes.
+    /// The proxy ended the connection within a reply. Contains the number of received bytes of the reply.
     case truncated(receivedByteCount: Int)
     /// The server's name has a length that SOCKS does not allow: only 1 to 255 bytes fit.
     case invalidName(byteCount: Int)

@@ -19,8 +19,7 @@ package enum IdleState: Sendable {
 
 /// An object that is notified when something happens on an idle stream.
 package protocol IdleStreamObserver: AnyObject, Sendable {
-    /// Called when bytes have arrived, or the peer has closed its side: on the loop's thread, or on the thread that
-    /// starts the observation.
+    /// Called on the loop's thread, or by `observeIdle`, when bytes have arrived or the peer has closed its side.
     func idleStreamBecameReadable()
 }
 
@@ -76,19 +75,19 @@ package protocol ByteStream: AnyObject, Sendable {
     func looksReadable() -> Bool
 
     /// Ends the observation that ``observeIdle(_:)`` started.
-    /// - Returns: Whether the stream has changed since the last read, or that read left bytes. The value may lag. It
-    ///   is `true` if the stream does not know.
+    /// - Returns: Whether there may be something to read: `false` if nothing was reported since a read took all bytes.
+    ///   A change of the last microseconds may not be reported yet.
     @discardableResult func stopObservingIdle() -> Bool
 
     /// Notifies an observer whenever something happens on the idle stream, until ``stopObservingIdle()``.
     func observeIdle(_ observer: any IdleStreamObserver)
 
-    /// Makes a read wait end only when this many bytes, the end, or an error has arrived; initially 1. Reads themselves
-    /// take all available bytes. A wait ends immediately if the number falls and fewer bytes are available. By default
-    /// every byte wakes the reader.
+    /// Makes a wait for reading end only when this many bytes, the end, or an error has arrived; initially 1. If the
+    /// number is lowered to that of the available bytes, a wait ends immediately. Reads take all available bytes. The
+    /// default implementation does nothing: every byte ends a wait.
     func awaitBytes(_ count: Int)
 
-    /// Sets the traffic class of later packets. By default it does nothing, for streams without packets.
+    /// Sets the traffic class of later packets. The default implementation does nothing, for streams without packets.
     func mark(_ serviceClass: ServiceClass)
 
     var information: ConnectionInformation { get }
@@ -96,16 +95,12 @@ package protocol ByteStream: AnyObject, Sendable {
 
 extension ByteStream {
     package var mayHaveBytes: Bool { true }
-
     package var readLatch: Readiness? { nil }
-
     package func awaitBytes(_ count: Int) {}
-
     package func mark(_ serviceClass: ServiceClass) {}
-
     package func looksReadable() -> Bool { false }
 
-    /// Notifies a closure instead of an observer, like ``observeIdle(_:)``.
+    /// Notifies a closure; otherwise like ``observeIdle(_:)``.
     package func observeIdle(calling closure: @escaping @Sendable () -> Void) { observeIdle(IdleClosure(closure)) }
 
     /// Tries to write an array from an offset on.
@@ -116,8 +111,7 @@ extension ByteStream {
         }
     }
 
-    /// Waits for bytes and reads them. For the handshakes that open a tunnel, where the bytes after the last reply must
-    /// not be read.
+    /// Waits for bytes and reads them, in handshakes that open a tunnel: bytes after the last reply must not be read.
     /// - Parameter count: The maximum number of bytes, at least 1.
     /// - Returns: The bytes, at least one; `nil` at the end of the stream.
     /// - Throws: `.timedOut`, `.interrupted`, and the errors of reading.
@@ -183,10 +177,7 @@ public struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
     public var error: SystemError
 
     /// Creates an error.
-    public init(address: String, error: SystemError) {
-        self.address = address
-        self.error = error
-    }
+    public init(address: String, error: SystemError) { (self.address, self.error) = (address, error) }
 
     /// The address and the reason.
     public var description: String { "\(address): \(error)" }
@@ -196,16 +187,14 @@ public struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
 public struct ResolutionError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The host name that did not resolve.
     public var host: String
-    /// The resolver's number: an `EAI_…` constant of `getaddrinfo`, or 0 from another resolver.
+    /// The resolver's error code: an `EAI_…` constant of `getaddrinfo`, or 0 from another resolver.
     public var code: Int32
     /// The message of the resolver.
     public var message: String
 
     /// Creates an error.
     public init(host: String, code: Int32 = 0, message: String) {
-        self.host = host
-        self.code = code
-        self.message = message
+        (self.host, self.code, self.message) = (host, code, message)
     }
 
     /// The name and the reason.
@@ -220,13 +209,12 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     public var code: Int32
 
     /// Creates an error.
-    public init(operation: String, code: Int32) {
-        self.operation = operation
-        self.code = code
-    }
+    public init(operation: String, code: Int32) { (self.operation, self.code) = (operation, code) }
 
     package var isReset: Bool { code == ECONNRESET }
     package var isConnectionRefused: Bool { code == ECONNREFUSED }
+    /// Whether too many files are open, or no memory is left for another socket: the peer did not cause the error.
+    package var isLocalShortage: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code) }
 
     /// The call and the system's text for the number: `connect: Connection refused (errno 111)`.
     public var description: String { "\(operation): \(SystemError.text(of: code)) (errno \(code))" }
@@ -303,10 +291,7 @@ public struct TLSInformation: Hashable, Sendable {
         version: String, cipher: String, applicationProtocol: String? = nil, isResumed: Bool = false,
         peerCertificate: [UInt8] = []
     ) {
-        self.version = version
-        self.cipher = cipher
-        self.applicationProtocol = applicationProtocol
-        self.isResumed = isResumed
-        self.peerCertificate = peerCertificate
+        (self.version, self.cipher, self.applicationProtocol) = (version, cipher, applicationProtocol)
+        (self.isResumed, self.peerCertificate) = (isResumed, peerCertificate)
     }
 }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// One end of a stream in memory. Each end reads the bytes that the other writes, through a bounded buffer. Blocking,
-/// waiting, ends and resets are as on a socket, so that the layers above can run without a network.
+/// One end of a stream in memory. Each end reads the bytes that the other writes, through a bounded buffer. It behaves
+/// like a socket, resets included, so that the layers above can run without a network.
 package final class MemoryStream: ByteStream {
     /// The bytes in transit in one direction.
     private final class Channel: Sendable {
@@ -28,8 +28,7 @@ package final class MemoryStream: ByteStream {
     package let information: ConnectionInformation
 
     private init(incoming: Channel, outgoing: Channel, loop: EventLoop) {
-        self.incoming = incoming
-        self.outgoing = outgoing
+        (self.incoming, self.outgoing) = (incoming, outgoing)
         readiness = Readiness(loop: loop)
         peerReadiness = Mutex(nil)
         information = ConnectionInformation(remoteAddress: "memory", localAddress: "memory")
@@ -37,10 +36,10 @@ package final class MemoryStream: ByteStream {
 
     deinit { close() }
 
-    /// The number of bytes in memory for this end, including bytes that were read and are still stored.
+    /// The number of bytes in the buffer of this end, including those that were read but are still stored.
     var storedByteCount: Int { incoming.state.withLock { $0.bytes.count } }
 
-    /// The two ends of a new stream.
+    /// Creates a stream, and returns its two ends.
     /// - Parameter capacity: The number of bytes in transit in each direction at which writing would block.
     package static func pair(capacity: Int = 64 * 1024, loop: EventLoop) -> (client: MemoryStream, server: MemoryStream)
     {
@@ -113,9 +112,7 @@ package final class MemoryStream: ByteStream {
     }
 
     package func wakeReader() { readiness.wakeReader() }
-
     package func wakeWriter() { readiness.wakeWriter() }
-
     package func interrupt() { readiness.interrupt() }
 
     package func close() {
@@ -147,6 +144,5 @@ package final class MemoryStream: ByteStream {
     }
 
     package func observeIdle(_ observer: any IdleStreamObserver) { readiness.observeIdle(observer) }
-
     package func stopObservingIdle() -> Bool { readiness.stopObservingIdle() }
 }

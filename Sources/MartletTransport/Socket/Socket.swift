@@ -2,9 +2,9 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A non-blocking socket registered with an event loop, and the owner of its descriptor. The descriptor is closed only
-/// while no call uses it: if the socket is closed while another thread is inside a call, the end of that call closes
-/// the descriptor. So no call can use a descriptor number that other code has opened again.
+/// A non-blocking socket registered with an event loop, and the owner of its descriptor. If the socket is closed while
+/// another thread is inside a call, the end of that call closes the descriptor. So no call can use a descriptor number
+/// that other code has opened again.
 package final class Socket: Sendable {
     /// The top bit means closed; the rest counts the calls that are using the descriptor.
     private let usage = Atomic<UInt32>(0)
@@ -22,8 +22,7 @@ package final class Socket: Sendable {
             Glibc.close(descriptor)
             throw error
         }
-        self.descriptor = descriptor
-        self.loop = loop
+        (self.descriptor, self.loop) = (descriptor, loop)
     }
 
     deinit { close() }
@@ -68,8 +67,8 @@ package final class Socket: Sendable {
     // MARK: Bytes
 
     /// Tries to receive.
-    /// - Parameter alwaysChecksSocket: Whether to call the kernel even if the latch is not set. The latch is then not
-    ///   changed: at worst it later causes one read that finds nothing.
+    /// - Parameter alwaysChecksSocket: Whether to call the kernel even if the latch is not set. The latch then stays
+    ///   unchanged: at worst it causes one read that finds nothing.
     package func receive(into buffer: UnsafeMutableRawBufferPointer, alwaysChecksSocket: Bool = false)
         throws(TransportError)
         -> ReadOutcome
@@ -98,7 +97,7 @@ package final class Socket: Sendable {
         throw .system(SystemError(operation: "send", code: code))
     }
 
-    /// Makes a system call, again if a signal interrupted it. Returns the result and the errno.
+    /// Makes a system call, and repeats it if a signal interrupted it. Returns the result and the errno.
     package static func retrying(_ call: () -> Int) -> (Int, Int32) {
         while true {
             let result = call()
@@ -159,7 +158,7 @@ package final class Socket: Sendable {
         setOption(SOL_SOCKET, SO_RCVLOWAT, Int32(clamping: count))
     }
 
-    /// Sets the class of later packets. Each family rejects the option of the other, and a unix socket rejects both.
+    /// Sets the class of later packets. Of the two options, the kernel rejects that of the other address family.
     fileprivate func mark(_ serviceClass: ServiceClass) {
         // The two lower bits are for congestion notification, which the system controls.
         setOption(Int32(IPPROTO_IP), IP_TOS, serviceClass.codePoint << 2)
@@ -189,7 +188,8 @@ package struct Descriptor: ~Copyable {
         try self.init(opening: { socket(domain, type, 0) })
     }
 
-    /// Takes over the descriptor that a call opens. Closes it if the process has too few others left.
+    /// Takes over the descriptor that a call opens.
+    /// - Throws: The error of the call; `EMFILE` if too few free descriptors would be left.
     package init(opening open: () -> Int32) throws(SystemError) {
         let opened = open()
         guard opened >= 0 else { throw SystemError(operation: "socket", code: errno) }
@@ -212,7 +212,7 @@ package struct Descriptor: ~Copyable {
 
     deinit { close(number) }
 
-    /// Returns the number; the caller closes it.
+    /// Returns the descriptor, which the caller then has to close.
     package consuming func release() -> Int32 {
         let number = number
         discard self
@@ -302,7 +302,7 @@ package final class Listener: Sendable {
     package func close() { socket.close() }
 }
 
-/// A stream on a socket, plain or over TLS. The extension has the parts that are the same for both.
+/// A stream on a socket, plain or over TLS. The extension has the functions that both share.
 package protocol SocketStream: ByteStream { var socket: Socket { get } }
 
 extension SocketStream {
@@ -311,17 +311,11 @@ extension SocketStream {
     }
 
     package func wakeReader() { socket.readiness.wakeReader() }
-
     package func wakeWriter() { socket.readiness.wakeWriter() }
-
     package func interrupt() { socket.readiness.interrupt() }
-
     package func looksReadable() -> Bool { socket.looksReadable() }
-
     package func awaitBytes(_ count: Int) { socket.setReceiveLowWater(count) }
-
     package func observeIdle(_ observer: any IdleStreamObserver) { socket.readiness.observeIdle(observer) }
-
     package func mark(_ serviceClass: ServiceClass) { socket.mark(serviceClass) }
 }
 
@@ -355,12 +349,8 @@ package final class PlainStream: SocketStream {
     }
 
     package func shutdownWriting() { socket.shutdownWriting() }
-
     package var mayHaveBytes: Bool { socket.readiness.isWorthReading }
-
     package var readLatch: Readiness? { socket.readiness }
-
     package func stopObservingIdle() -> Bool { socket.readiness.stopObservingIdle() }
-
     package func probe() -> IdleState { socket.peek() }
 }

@@ -100,7 +100,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
     }
 
-    /// The literal for the four or sixteen bytes of an IP address.
+    /// The text of the four or sixteen bytes of an IP address.
     fileprivate static func literal(of bytes: [UInt8]) -> String {
         if bytes.count == 4 { return bytes.map { String($0) }.joined(separator: ".") }
         return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// An X.509 certificate (RFC 5280). The object owns the OpenSSL structure, and frees it.
+/// An X.509 certificate (RFC 5280): the owner of an OpenSSL structure, which it frees.
 @safe package final class Certificate {
     package let pointer: OpaquePointer
 
@@ -19,7 +19,7 @@ import COpenSSL
 
     static func sha256(of certificate: OpaquePointer) -> [UInt8] { MessageDigest.sha256(unsafe der(of: certificate)) }
 
-    /// A distinguished name in the format of RFC 4514; control bytes and non-ASCII characters are escaped.
+    /// The text of a distinguished name (RFC 4514); control bytes and non-ASCII characters are escaped.
     static func text(of name: OpaquePointer?) -> String {
         guard let name = unsafe name else { return "" }
         let text = try? unsafe PEMWriter.text { bio in unsafe martlet_print_name(bio, name) }
@@ -55,7 +55,7 @@ import COpenSSL
     }
 }
 
-/// A certificate revocation list (RFC 5280 §5). The object owns the OpenSSL structure, and frees it.
+/// A certificate revocation list (RFC 5280 §5): the owner of an OpenSSL structure, which it frees.
 @safe package final class RevocationList {
     package let pointer: OpaquePointer
 
@@ -64,7 +64,7 @@ import COpenSSL
     deinit { unsafe X509_CRL_free(pointer) }
 }
 
-/// A private key, or a public key that was read. The object owns the OpenSSL structure, and frees it.
+/// A private key, or a public key that was read: the owner of an OpenSSL structure, which it frees.
 @safe package final class PrivateKey {
     package let pointer: OpaquePointer
 
@@ -99,7 +99,7 @@ private func encoded(_ encode: (inout UnsafeMutablePointer<UInt8>?) -> Int32) ->
     return unsafe Array(UnsafeBufferPointer(start: output, count: Int(count)))
 }
 
-/// The name that the peer's certificate must contain: a host name or an IP address.
+/// The name for which the peer's certificate must be issued: a host name or an IP address.
 enum PeerName: Equatable {
     /// A host name in ASCII and lower case, without a trailing dot: verified, and sent as SNI (RFC 6066 §3).
     case host(String)

@@ -3,8 +3,8 @@ import COpenSSL
 /// The verification of the peer's chain: by OpenSSL, then by Martlet's rules for the leaf and the chain, then by the
 /// pins. A custom policy decides on the result of OpenSSL and of the rules.
 enum CertificateVerification {
-    /// OpenSSL's callback for the whole verification: 1 continues the handshake. Verifying here, and not after the
-    /// handshake, ensures that a rejected peer receives no application data, and that no session with it is stored.
+    /// OpenSSL's callback for the whole verification; 1 continues the handshake. Because the chain is verified here,
+    /// and not after the handshake, a rejected peer receives no application data, and no session with it is stored.
     static let callback: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { store, _ in
         guard let store = unsafe store else { return 0 }
         let ssl = unsafe ssl(of: store)
@@ -38,7 +38,7 @@ enum CertificateVerification {
                 ?? pinError(store, leaf, rules.pins, isVerified: true, channel)
         }
         guard channel.rejection == nil else {
-            // If OpenSSL found no fault, the peer receives an alert about a bad certificate.
+            // If only Martlet's rules found an error, the peer receives the alert for a bad certificate.
             if unsafe X509_STORE_CTX_get_error(store) == X509_V_OK {
                 unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
             }
@@ -79,7 +79,7 @@ enum CertificateVerification {
             ?? ChainRule.verificationError(of: chain)
     }
 
-    /// Compares the pins with the chain, and stores in the channel what they were compared with.
+    /// Compares the pins with the chain, and stores the compared keys and certificates in the channel.
     private static func pinError(
         _ store: OpaquePointer, _ leaf: OpaquePointer, _ pins: PinSet?, isVerified: Bool, _ channel: TLSChannel
     ) -> TLSError.Kind? {
@@ -116,8 +116,8 @@ enum CertificateVerification {
         let revocation = rules.revocation
         let isOverlooked =
             switch unsafe X509_STORE_CTX_get_error(store) {
-            // A given root is trusted as it is. `openssl req -x509` and older tools omit extensions that authorities
-            // must have today, and RFC 5280 §6.1 does not check the extensions of a trust anchor.
+            // The extensions of a given root do not matter (RFC 5280 §6.1). `openssl req -x509` and older tools omit
+            // some that authorities must have today.
             case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE, X509_V_ERR_PATHLEN_WITHOUT_KU_KEY_CERT_SIGN,
                 X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER, X509_V_ERR_CA_BCONS_NOT_CRITICAL:
                 unsafe rules.hasGivenRoots
@@ -138,10 +138,10 @@ enum CertificateVerification {
     }
 
     /// The error for the result of a verification.
-    /// - Parameter missingRoots: The places that were searched, if no roots were found.
+    /// - Parameter missingRoots: The searched paths if no roots were found; else `nil`.
     static func kind(code: Int, leaf: OpaquePointer?, missingRoots: [String]?) -> TLSError.Kind {
         let text = unsafe X509_verify_cert_error_string(code).map { unsafe String(cString: $0) }
-        let reason = text ?? "unknown fault"
+        let reason = text ?? "unknown error"
         switch Int32(truncatingIfNeeded: code) {
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
             return unsafe .nameMismatch(leaf.map { unsafe Certificate.names(of: $0) } ?? [])

@@ -24,9 +24,9 @@ package struct OpenSSLErrors {
         ERR_clear_error()
     }
 
-    /// Makes a call that may use OpenSSL while another call of OpenSSL runs on this thread, and restores the entries of
-    /// the outer call. Otherwise an inner call could clear the queue and remove the outer call's reason, or leave an
-    /// entry that makes the outer call fail.
+    /// Makes an inner call that may use OpenSSL, while an outer call of OpenSSL runs on this thread, and restores the
+    /// entries of the outer call. Otherwise the inner call could remove the outer call's reason, or leave an entry that
+    /// makes the outer call fail.
     static func preserving<Value, Failure: Error>(_ call: () throws(Failure) -> Value) throws(Failure) -> Value {
         let outer = ERR_peek_error() == 0 ? nil : drain()
         defer {
@@ -61,7 +61,7 @@ package struct OpenSSLErrors {
     /// Whether the peer ended the connection without a `close_notify`.
     var isUnexpectedEnd: Bool { contains(SSL_R_UNEXPECTED_EOF_WHILE_READING) }
 
-    /// The kind of error of a connection, except for the faults of certificates.
+    /// The kind of error of a connection, if no certificate is the cause.
     var kind: TLSError.Kind {
         if let alert {
             return alert.number == Int(SSL_AD_PROTOCOL_VERSION)

@@ -14,7 +14,7 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
     public static func file(_ path: String) -> PEMSource { PEMSource(place: .file(path)) }
 
     /// A file of certificates, read immediately on the calling thread.
-    /// - Throws: ``TLSError`` of kind `.rootCertificates` that names the file, and the certificate that is damaged.
+    /// - Throws: ``TLSError`` of kind `.rootCertificates`, which names the file and the damaged certificate.
     public static func pem(file path: String) throws(TLSError) -> PEMSource {
         let source = file(path)
         _ = try PEMParser.certificates(of: source)
@@ -27,7 +27,7 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
     /// PEM text, or DER, in memory.
     public static func bytes(_ bytes: [UInt8]) -> PEMSource { PEMSource(place: .bytes(bytes)) }
 
-    /// Returns the bytes. Reads a file, of at most 64 MiB, and blocks until then.
+    /// Returns the bytes. A file, of at most 64 MiB, is read on the calling thread.
     /// - Parameter makeError: Makes the error from a reason and a source, if the file cannot be read.
     func bytes(_ makeError: (_ reason: String, _ source: String) -> TLSError.Kind) throws(TLSError) -> [UInt8] {
         switch place {
@@ -65,8 +65,7 @@ package enum PEMParser {
         }
     }
 
-    /// The certificates of a text.
-    /// - Returns: `nil` if one of them is damaged.
+    /// The certificates of a text, or the one of a DER file; `nil` if one is damaged.
     package static func certificates(in bytes: [UInt8]) -> [Certificate]? { try? readCertificates(in: bytes) }
 
     /// The trusted or pinned certificates of a source, at least one.
@@ -158,8 +157,8 @@ package enum PEMParser {
         return unsafe (key ?? nil).map { unsafe PrivateKey(owning: $0) }
     }
 
-    /// Whether bytes are one object in DER, which is always a sequence. Its tag is the digit 0 in ASCII. If the length
-    /// byte is ASCII, too, the bytes may be PEM: then the length must match, or there must be no hyphen.
+    /// Whether bytes are one object in DER, which begins with the tag of a sequence: `0` in ASCII. If the length byte
+    /// is ASCII, too, the bytes may be PEM: they are DER only if the length matches, or if they have no hyphen.
     private static func isDER(_ bytes: [UInt8]) -> Bool {
         OpenSSLErrors.clear()
         guard bytes.count > 2, bytes[0] == 0x30 else { return false }
@@ -167,7 +166,7 @@ package enum PEMParser {
             || !bytes.starts(with: "00".utf8) && !bytes.prefix(4096).contains(UInt8(ascii: "-"))
     }
 
-    /// The line (counted from 1) on which an object begins; the number of the object is counted from 0.
+    /// The line, counted from 1, on which an object begins. The objects are counted from 0.
     private static func line(of number: Int, _ markers: [String], in bytes: [UInt8]) -> Int? {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let beginnings = lines.indices.lazy.filter { index in markers.contains { lines[index].starts(with: $0.utf8) } }
@@ -250,7 +249,7 @@ struct PEMError: Error, CustomStringConvertible {
     }
 }
 
-/// Collects text that OpenSSL writes to a BIO, such as PEM.
+/// A collector of text that OpenSSL writes to a BIO, such as PEM.
 package enum PEMWriter {
     /// The text that a closure writes to a BIO in memory.
     /// - Parameter write: Returns 1 on success.

@@ -3,20 +3,20 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// The machine's trusted authorities: the loaded certificates, and the places that were searched. A statically linked
-/// program contains an OpenSSL that was configured for another system, so its default paths may not exist here. Then
-/// the paths of common distributions are searched.
+/// The machine's trusted authorities: the loaded certificates, and the searched paths. A statically linked program
+/// contains an OpenSSL that was configured for another system, so its default paths may not exist here. Then the paths
+/// of common distributions are searched.
 struct SystemRoots: Sendable {
     /// The certificates of a file.
     let store: TrustStore?
     /// Directories whose certificates are loaded when they are needed.
     let folders: [String]
-    /// All places that were searched, for the error if there is nothing.
+    /// All searched paths, for the error if nothing was found.
     let searched: [String]
 
     var isEmpty: Bool { store == nil && folders.isEmpty }
 
-    /// Certificate files, in order, of Debian and Arch, Fedora, older Red Hat systems, SUSE, OpenELEC, Alpine and BSDs.
+    /// The certificate files of Debian and Arch, Fedora, older Red Hat systems, SUSE, OpenELEC, and of Alpine and BSDs.
     static let knownFiles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/ssl/cert.pem",

@@ -17,10 +17,10 @@ final class TLSChannel {
     var alwaysChecksSocket = false
     /// Whether the peer has ended the TCP stream.
     var isAtEnd = false
-    /// The number of bytes received since the application last received data, or since the handshake.
+    /// The number of bytes received since the last application data, or since the handshake.
     var nonApplicationByteCount = 0
     /// The limit of ``nonApplicationByteCount``, at which receiving fails.
-    var silentByteLimit = TLSChannel.nonApplicationByteLimit
+    var nonApplicationByteLimit = TLSChannel.readByteLimit
     var rejection: TLSError.Kind?
     /// The error of the peer's chain that the custom trust policy accepted.
     var acceptedError: TLSError.Kind?
@@ -36,21 +36,18 @@ final class TLSChannel {
     /// The maximum number of bytes without application data: 256 KiB. A handshake is below 200 KiB; tickets and other
     /// messages of TLS itself have a few hundred bytes. Without the limit, a peer that sends only these could block the
     /// reading thread forever, since OpenSSL processes them all in one call.
-    static let nonApplicationByteLimit = 256 << 10
+    static let readByteLimit = 256 << 10
     /// The same limit for one check of an idle connection, on the loop's thread: 32 KiB.
     static let probeByteLimit = 32 << 10
 
     init(socket: Socket, carrier: TLSStream?, context: TLSContext, host: String, sessionKey: TLSSessionCache.Key?) {
-        self.socket = socket
-        self.carrier = carrier
-        self.context = context
-        self.host = host
-        self.sessionKey = sessionKey
+        (self.socket, self.carrier, self.context) = (socket, carrier, context)
+        (self.host, self.sessionKey) = (host, sessionKey)
     }
 
     /// Receives from the socket or the carrier.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
-        guard nonApplicationByteCount < silentByteLimit else {
+        guard nonApplicationByteCount < nonApplicationByteLimit else {
             let reason = "the peer has sent \(nonApplicationByteCount) bytes without application data"
             throw .tls(TLSError(.handshake(reason: reason), host: host))
         }
@@ -84,9 +81,8 @@ final class TLSChannel {
     }
 }
 
-/// A BIO on a ``Socket``, so that OpenSSL's reads and writes use the readiness latch of the socket, its protection of
-/// the descriptor, and `MSG_NOSIGNAL`. OpenSSL's own socket BIO uses `write`, which raises SIGPIPE when the peer has
-/// closed the connection.
+/// A BIO through which OpenSSL reads and writes with the calls of ``Socket``: they use its readiness latch and protect
+/// its descriptor. OpenSSL's own socket BIO uses `write`, which raises SIGPIPE after the peer has closed.
 enum SocketBIO {
     /// The functions of the BIO; set up once, and never changed or freed.
     private nonisolated(unsafe) static let method: OpaquePointer? = {

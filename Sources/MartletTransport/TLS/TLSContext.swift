@@ -17,19 +17,19 @@ import Glibc
     /// Further rules for the peer's chain.
     let verification: VerificationRules
     let verifiesHostName: Bool
-    /// The places that were searched without finding roots; `nil` if there are roots.
+    /// The searched paths if no roots were found; `nil` if there are roots.
     let missingRoots: [String]?
     let keyLog: KeyLogFile?
     let hasIdentity: Bool
 
-    /// Creates a context for opening connections. Reads files, and so blocks (20 ms for a usual set of roots when it is
-    /// read first): call it on ``BlockingThreadPool``. Missing roots are not an error here, but on connecting.
-    /// - Throws: `.configuration`; the errors of files that are given: identity, roots, pins, revocation lists.
+    /// Creates a context for opening connections. It reads files, which takes about 20 ms for the machine's roots: call
+    /// it on ``BlockingThreadPool``. Missing roots are not an error here, but on connecting.
+    /// - Throws: `.configuration`; the errors of the identity, the given roots, the pins and the revocation lists.
     package convenience init(client settings: TLSSettings) throws(TLSError) {
         try self.init(client: settings, systemRoots: SystemRoots.load)
     }
 
-    /// Creates a context like ``init(client:)``, with other roots instead of the machine's.
+    /// Creates a context with other roots instead of the machine's; otherwise like ``init(client:)``.
     init(client settings: TLSSettings, systemRoots: () -> SystemRoots) throws(TLSError) {
         let builder = try ContextBuilder(isServer: false)
         try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
@@ -37,7 +37,7 @@ import Glibc
         try builder.setOfferedProtocols(settings.applicationProtocols)
         if let identity = settings.identity {
             try builder.use(identity)
-            // TLS 1.3 servers may request it after the handshake, as some do for a part of a site (RFC 8446 §4.2.6).
+            // A TLS 1.3 server may request a certificate after the handshake, for a part of its site (RFC 8446 §4.2.6).
             unsafe SSL_CTX_set_post_handshake_auth(builder.context, 1)
         }
         hasIdentity = settings.identity != nil
@@ -97,11 +97,8 @@ import Glibc
         if !settings.issuesTickets { builder.useNoTickets() }
         hasIdentity = true
         verification = VerificationRules()
-        keyLog = nil
-        sessions = nil
-        verifiesHostName = false
-        applicationProtocols = settings.applicationProtocols
-        isServer = true
+        (keyLog, sessions) = (nil, nil)
+        (verifiesHostName, applicationProtocols, isServer) = (false, settings.applicationProtocols, true)
         unsafe pointer = builder.finish()
     }
 
@@ -127,7 +124,7 @@ package struct TLSServerSettings: Sendable {
     package init(identity: TLSIdentity) { self.identity = identity }
 }
 
-/// Configures an `SSL_CTX`; frees it unless it is finished.
+/// The configuration of an `SSL_CTX`, which is freed unless ``finish()`` returned it.
 @safe private final class ContextBuilder {
     private var pointer: OpaquePointer?
     let context: OpaquePointer
@@ -142,9 +139,9 @@ package struct TLSServerSettings: Sendable {
         unsafe pointer = context
         unsafe martlet_ctx_set_mode(context)
         unsafe martlet_ctx_set_common_options(context)
-        // One `recv` per record, where OpenSSL would make two: the buffer holds a record and a little more. OpenSSL
-        // moves the rest of the buffer before each record: with 64 KiB that would cost more than the saved calls. The
-        // buffer exists only while a record is incomplete.
+        // With read-ahead, OpenSSL makes one `recv` per record instead of two. The buffer holds one record and a little
+        // more: with 64 KiB, moving its rest before each record would cost more than the saved calls. The buffer exists
+        // only while a record is incomplete.
         unsafe martlet_ctx_set_read_ahead(context, 1)
         unsafe SSL_CTX_set_default_read_buffer_len(context, 18 << 10)
     }
@@ -170,7 +167,7 @@ package struct TLSServerSettings: Sendable {
         else { throw failure("TLS versions") }
     }
 
-    /// Sets the security level, and the ciphers that are given.
+    /// Sets the security level and the given ciphers.
     func setCiphers(_ settings: TLSSettings) throws(TLSError) {
         guard (0...5).contains(settings.securityLevel) else {
             throw TLSError(.configuration(reason: "the security level is not within 0...5"))
@@ -227,7 +224,7 @@ package struct TLSServerSettings: Sendable {
     }
 
     /// Sets the authorities and the revocation lists.
-    /// - Returns: The places that were searched, if no roots were found.
+    /// - Returns: The searched paths if no roots were found; else `nil`.
     func trust(_ policy: TrustPolicy, revocation: RevocationPolicy, systemRoots: () -> SystemRoots) throws(TLSError)
         -> [String]?
     {
@@ -291,7 +288,7 @@ package struct TLSServerSettings: Sendable {
         }
     }
 
-    /// Neither requests nor issues tickets.
+    /// Disables tickets, on the client's and on the server's side.
     func useNoTickets() {
         unsafe martlet_ctx_set_no_ticket(context)
         unsafe SSL_CTX_set_num_tickets(context, 0)
@@ -341,7 +338,7 @@ package final class KeyLogFile: Sendable {
         descriptor = opened
     }
 
-    /// The reason a file cannot be appended to; `nil` if it can. Creates a missing file.
+    /// The error of opening a key log file; `nil` for none. Creates a missing file.
     package static func error(at path: String) -> SystemError? {
         do throws(SystemError) { _ = try KeyLogFile(path: path) } catch { return error }
         return nil

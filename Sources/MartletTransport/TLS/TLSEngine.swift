@@ -108,8 +108,8 @@ import COpenSSL
         }
     }
 
-    /// Removes the stored sessions of the destination if the failed handshake offered one. A server that does not
-    /// tolerate the offer would otherwise reject every connection as long as sessions are stored.
+    /// Removes the stored sessions of the destination if the failed handshake offered one. Otherwise a server that does
+    /// not tolerate the offer would reject every connection as long as sessions are stored.
     func forgetOfferedSessions() {
         guard offersSession, !hasHandshaken, let key = channel.sessionKey else { return }
         channel.context.sessions?.removeAll(for: key)
@@ -143,7 +143,7 @@ import COpenSSL
     /// Decrypts into a buffer.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> Outcome {
         var total = 0
-        // Reads all that OpenSSL holds or the socket has, so that the caller needs no second call.
+        // Reads all bytes that OpenSSL or the socket has, so that the caller needs no second call.
         repeat {
             var count = 0
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[total...])
@@ -185,8 +185,8 @@ import COpenSSL
         return outcome
     }
 
-    /// Returns the alert that the peer sent before it closed the connection, because an alert is more specific than the
-    /// socket's error. In TLS 1.3 a server reports the rejection of a client certificate in this way.
+    /// Returns the alert that the peer sent before it closed the connection, which is more specific than the socket's
+    /// error. In TLS 1.3, a server rejects a client certificate by such an alert.
     private func receivedAlert() -> TransportError? {
         channel.alwaysChecksSocket = true
         defer { channel.alwaysChecksSocket = false }
@@ -203,11 +203,11 @@ import COpenSSL
     func peek() throws(TransportError) -> Outcome {
         if !hasPendingBytes, channel.probe() == .quiet { return .paused(.wantsRead) }
         channel.alwaysChecksSocket = true
-        channel.silentByteLimit = min(
-            TLSChannel.nonApplicationByteLimit, channel.nonApplicationByteCount + TLSChannel.probeByteLimit)
+        channel.nonApplicationByteLimit = min(
+            TLSChannel.readByteLimit, channel.nonApplicationByteCount + TLSChannel.probeByteLimit)
         defer {
             channel.alwaysChecksSocket = false
-            channel.silentByteLimit = TLSChannel.nonApplicationByteLimit
+            channel.nonApplicationByteLimit = TLSChannel.readByteLimit
         }
         var byte: UInt8 = 0
         var count = 0
@@ -263,7 +263,7 @@ import COpenSSL
         }
         let errors = OpenSSLErrors.drain()
         isBroken = true
-        // The socket's error is the cause only if TLS reports none: sending the alert about a TLS error may fail, too.
+        // The socket's error is the cause only if TLS reports none: after a TLS error, sending the alert may fail, too.
         if errors.entries.isEmpty, rejection == nil, let failure = channel.failure { throw failure }
         if hasHandshaken, errors.isUnexpectedEnd || (errors.entries.isEmpty && channel.isAtEnd) {
             channel.isAtEnd = true

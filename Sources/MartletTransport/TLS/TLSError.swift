@@ -2,7 +2,7 @@
 public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kinds of error.
     public enum Kind: Hashable, Sendable {
-        /// The certificate is valid but issued for another name. Contains the names for which it is issued.
+        /// The certificate is valid, but issued for other names. Contains these names.
         case nameMismatch([String])
         /// A certificate has expired.
         case expired
@@ -10,23 +10,23 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case notYetValid
         /// The chain does not end in a trusted authority.
         case unknownAuthority
-        /// The server's certificate is signed by itself.
+        /// The server's certificate is self-signed.
         case selfSigned
         /// The certificate was revoked.
         case revoked
-        /// Revocation is unknown: the list of the certificate's authority is missing, too old or not authentic.
+        /// The revocation status is unknown: the list of an authority is missing, too old or not authentic.
         case revocationUnknown(reason: String)
         /// The valid chain has none of the pinned keys or certificates. Contains its keys, the server's own first.
         case pinMismatch(found: [PublicKeyPin])
         /// The custom trust policy denied the connection.
         case denied(reason: String)
-        /// A key in the chain is too short, or of an obsolete kind.
+        /// A key in the chain is too short or of an obsolete kind.
         case weakKey(reason: String)
         /// A signature in the chain uses a broken digest.
         case weakSignature(reason: String)
         /// The certificate, or an authority's, was not issued for this use.
         case wrongPurpose(reason: String)
-        /// Another fault of a certificate. Contains its description and OpenSSL's number.
+        /// Another error in a certificate. Contains its description and OpenSSL's number.
         case badCertificate(reason: String, code: Int)
         /// This machine has no trusted authorities, so nothing can be verified. Contains the places that were searched.
         case noTrustRoots(searched: [String])
@@ -62,10 +62,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     public var host: String
 
     /// Creates an error.
-    public init(_ kind: Kind, host: String = "") {
-        self.kind = kind
-        self.host = host
-    }
+    public init(_ kind: Kind, host: String = "") { (self.kind, self.host) = (kind, host) }
 
     /// The cause, the host, and a suggested remedy.
     public var description: String { host.isEmpty ? explanation : "TLS with \(host): \(explanation)" }
@@ -80,10 +77,10 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .notYetValid: "the peer's certificate is not valid yet; check this machine's clock"
         case .unknownAuthority:
             "the peer's certificate comes from an authority that is not trusted; add its root certificate"
-        case .selfSigned: "the peer's certificate is signed by itself; if it is yours, add it to the trusted roots"
+        case .selfSigned: "the peer's certificate is self-signed; if it is yours, add it to the trusted roots"
         case .revoked: "the peer's certificate was revoked; do not trust this server"
         case .revocationUnknown(let reason):
-            "the revocation status of the peer's certificate is unknown: \(reason); give a current list of each"
+            "the revocation status of the peer's certificate is unknown: \(reason); provide a current list of each"
                 + " authority in its chain"
         case .pinMismatch(let found):
             "the peer's chain is valid but has none of the pinned keys or certificates; its keys are "

@@ -27,7 +27,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         self.init(.pem(certificates: certificateChain, key: privateKey), passphrase)
     }
 
-    /// Creates an identity from PKCS#12 (RFC 7292), which is read and checked when a connection first needs it.
+    /// Creates an identity from PKCS#12 (RFC 7292); otherwise like ``init(certificateChain:privateKey:passphrase:)``.
     /// - Parameter passphrase: The file's pass phrase; `nil` and an empty text open the same files.
     public init(pkcs12: PEMSource, passphrase: String? = nil) { self.init(.pkcs12(pkcs12), passphrase) }
 
@@ -43,7 +43,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
 
     /// Reads and checks an identity in a PKCS#12 file. Blocks the calling thread for milliseconds.
     ///
-    /// Files of old programs (RC2, DES) need OpenSSL's legacy provider. The error states if it is missing.
+    /// Files of old programs (RC2, DES) need OpenSSL's legacy provider; if it is missing, the error reports that.
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
     public static func pkcs12(file: String, passphrase: String? = nil) throws(TLSError) -> TLSIdentity {
         try TLSIdentity(pkcs12: .file(file), passphrase: passphrase).checked()
@@ -110,7 +110,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
     /// Calls a closure with the bytes, followed by a zero.
     func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value { unsafe body(UnsafePointer(start)) }
 
-    /// Compares in a time that does not depend on the position of a difference.
+    /// Compares in a time that does not depend on the position of the first difference.
     static func == (left: SecretBytes, right: SecretBytes) -> Bool {
         unsafe left.count == right.count && CRYPTO_memcmp(left.start, right.start, left.count) == 0
     }

@@ -2,18 +2,18 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// A TLS session that can be resumed. The object owns the OpenSSL structure, and frees it.
+/// A TLS session that can be resumed: the owner of an OpenSSL structure, which it frees.
 ///
-/// `@unchecked Sendable`: OpenSSL counts the references atomically. OpenSSL changes one thing in this copy, under the
-/// lock of the context: it marks the session as not resumable when a connection that offered it ends by an alert. The
-/// mark is never used, because sessions of a destination whose handshake failed are not offered again.
+/// `@unchecked Sendable`: OpenSSL counts the references atomically, and changes this copy only under the lock of the
+/// context. It marks the session as not resumable when a connection that offered it ends by an alert. Martlet does not
+/// read the mark: sessions of a destination whose handshake failed are removed.
 @safe final class TLSSession: @unchecked Sendable {
     let pointer: OpaquePointer
     /// The pin candidates of the connection that created the session; `nil` without pins.
     let evidence: PinCandidates?
 
-    /// Copies a session. OpenSSL marks the original as not resumable when its connection ends without a `close_notify`,
-    /// and many servers end connections that way.
+    /// Copies a session, because OpenSSL marks the original as not resumable when its connection ends without a
+    /// `close_notify`, as many servers do.
     init?(copying session: OpaquePointer, evidence: PinCandidates? = nil) {
         guard unsafe SSL_SESSION_is_resumable(session) == 1, let copy = unsafe SSL_SESSION_dup(session) else {
             return nil
@@ -28,7 +28,7 @@ import Synchronization
     /// connections by their tickets (RFC 8446 §C.4).
     var servesOnce: Bool { unsafe SSL_SESSION_get_protocol_version(pointer) >= TLS1_3_VERSION }
 
-    /// Whether the session has not expired. The time is in seconds since 1970.
+    /// Whether the session has not expired at a time in seconds since 1970.
     func isGood(at now: Int) -> Bool {
         let age = unsafe now - SSL_SESSION_get_time(pointer)
         return unsafe age >= 0 && age < SSL_SESSION_get_timeout(pointer)
@@ -37,9 +37,8 @@ import Synchronization
 
 /// Sessions that the next connections to the same destination resume.
 ///
-/// A cache belongs to one context, so its sessions were all created with the same trust, identity, versions and ALPN. A
-/// connection with other settings never gets one. The numbers of destinations and of their sessions are limited; the
-/// destination that was unused for longest is removed first.
+/// A cache belongs to one context, so all of its sessions have the same trust, identity, versions and ALPN. The numbers
+/// of destinations and of their sessions are limited. The least recently used destination is removed first.
 final class TLSSessionCache: Sendable {
     struct Key: Hashable, Sendable {
         /// The server's name or address, in lower case.
@@ -57,8 +56,8 @@ final class TLSSessionCache: Sendable {
     private let placeLimit: Int
     private let sessionLimit: Int
 
-    /// Creates a cache with limits for destinations, and for sessions of each. One destination needs several: TLS 1.3
-    /// sessions should be used once (RFC 8446 §C.4), and a pool opens several connections together.
+    /// Creates a cache with a limit of destinations, and one of sessions for each. A destination needs several: a pool
+    /// opens several connections together, and a TLS 1.3 session should be used once (RFC 8446 §C.4).
     init(placeLimit: Int = 256, sessionLimit: Int = 16) {
         self.placeLimit = max(1, placeLimit)
         self.sessionLimit = max(1, sessionLimit)
@@ -87,7 +86,7 @@ final class TLSSessionCache: Sendable {
     }
 
     /// Returns the newest session of a destination that has not expired. A TLS 1.3 session is removed, so that
-    /// observers cannot link the client's connections. The last one stays stored, as in curl and browsers: a full
+    /// observers cannot link the client's connections. Only the last session stays, as in curl and browsers: a full
     /// handshake would cost both sides a millisecond.
     func take(for key: Key, now: Int = time(nil)) -> TLSSession? {
         var dropped: [TLSSession] = []
@@ -109,7 +108,7 @@ final class TLSSessionCache: Sendable {
         return found
     }
 
-    /// Removes all sessions of a destination, because an offered session may be the reason for a failed handshake.
+    /// Removes all sessions of a destination, after a failed handshake that an offered session may have caused.
     func removeAll(for key: Key) {
         // Freed after the lock is released.
         _ = state.withLock { $0.entries.removeValue(forKey: key)?.sessions }

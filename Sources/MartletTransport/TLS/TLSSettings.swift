@@ -4,7 +4,7 @@ import COpenSSL
 ///
 /// Connections share a TLS context, a pool and a session cache only if their settings are equal.
 public struct TLSSettings: Hashable, Sendable {
-    /// The certificates that are accepted; by default those that the machine's authorities have issued.
+    /// The certificates that are accepted; by default those that this machine's authorities issued.
     public var trust: TrustPolicy
     /// Whether the certificate must be issued for the requested host (RFC 9525). On by default.
     ///
@@ -25,7 +25,7 @@ public struct TLSSettings: Hashable, Sendable {
     /// A file to which the secrets of each connection are appended in the NSS key log format, for protocol analyzers.
     /// A missing file is created with mode 0600. A reader of the file can decrypt the connections.
     public var keyLogFile: String?
-    /// Whether sessions are resumed by tickets (RFC 8446 §2.2), which saves verifying certificates. On by default.
+    /// Whether sessions are resumed by tickets (RFC 8446 §2.2), without verifying certificates again. On by default.
     public var usesSessionTickets: Bool
     /// OpenSSL's security level, 0–5; 2 by default: at least 112 bits, no SHA-1 signatures.
     public var securityLevel: Int
@@ -57,17 +57,10 @@ public struct TLSSettings: Hashable, Sendable {
         applicationProtocols: [String] = ["http/1.1"], identity: TLSIdentity? = nil, keyLogFile: String? = nil,
         usesSessionTickets: Bool = true, securityLevel: Int = 2
     ) {
-        self.trust = trust
-        self.verifiesHostName = verifiesHostName
-        self.minimumVersion = minimumVersion
-        self.maximumVersion = maximumVersion
-        self.cipherList = cipherList
-        self.cipherSuites = cipherSuites
-        self.applicationProtocols = applicationProtocols
-        self.identity = identity
-        self.keyLogFile = keyLogFile
-        self.usesSessionTickets = usesSessionTickets
-        self.securityLevel = securityLevel
+        (self.trust, self.verifiesHostName, self.minimumVersion) = (trust, verifiesHostName, minimumVersion)
+        (self.maximumVersion, self.cipherList, self.cipherSuites) = (maximumVersion, cipherList, cipherSuites)
+        (self.applicationProtocols, self.identity, self.keyLogFile) = (applicationProtocols, identity, keyLogFile)
+        (self.usesSessionTickets, self.securityLevel) = (usesSessionTickets, securityLevel)
     }
 }
 
@@ -87,7 +80,7 @@ public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codab
 /// The certificates that are accepted.
 ///
 /// Roots are authorities whose certificates are accepted. Pins are keys or certificates that the chain must contain in
-/// addition. In a custom policy a closure decides. Connections, and sessions, are shared only among equal policies.
+/// addition. In a custom policy a closure decides. Connections and TLS sessions are shared only among equal policies.
 public struct TrustPolicy: Hashable, Sendable {
     /// Whether the machine's own authorities are trusted.
     public var usesSystemRoots: Bool
@@ -96,8 +89,7 @@ public struct TrustPolicy: Hashable, Sendable {
     public var roots: [PEMSource]
     /// Whether any certificate is accepted, without verification; pins still apply to the server's own key.
     ///
-    /// Such a connection is encrypted, but an attacker on the network path can read and change everything. For tests
-    /// only.
+    /// For tests only: an attacker on the network path can read and change everything on the encrypted connection.
     public var acceptsAnyCertificate = false
     /// The keys and certificates that the chain must contain.
     var pins: CertificatePins?
@@ -108,8 +100,7 @@ public struct TrustPolicy: Hashable, Sendable {
     var evaluator: Identified<Evaluator>?
 
     private init(usesSystemRoots: Bool, roots: [PEMSource]) {
-        self.usesSystemRoots = usesSystemRoots
-        self.roots = roots
+        (self.usesSystemRoots, self.roots) = (usesSystemRoots, roots)
     }
 
     private func with(_ change: (inout TrustPolicy) -> Void) -> TrustPolicy {
@@ -142,16 +133,16 @@ public struct TrustPolicy: Hashable, Sendable {
     /// A policy that trusts the machine's authorities, and requires one of these public keys in the chain.
     /// - Parameters:
     ///   - pins: Each in the form of ``PublicKeyPin/init(_:)``.
-    ///   - backup: Keys that are not in use yet, so that clients still connect if the key in use is lost. At least one.
+    ///   - backup: At least one key that is not in use yet, so that clients still connect if the key in use is lost.
     /// - Throws: ``TLSError`` of kind `.configuration` for a malformed pin, or without a backup.
     public static func pinnedPublicKeys(_ pins: String..., backup: String...) throws(TLSError) -> TrustPolicy {
         try system.pinning(pins, backup: backup)
     }
 
-    /// Returns this policy, which then also requires one of these public keys in the verified chain: the server's or an
-    /// authority's. Other certificates do not count, since a server may send any.
+    /// Returns this policy with the additional requirement that the verified chain has one of these public keys: the
+    /// server's or an authority's. Other certificates do not count, since a server may send any.
     ///
-    /// Pins are checked on every connection; on resumed ones, against the chain that the session was created with.
+    /// Pins are checked on every connection; if it resumes a session, against the chain that created the session.
     /// - Parameters:
     ///   - pins: Each in the form of ``PublicKeyPin/init(_:)``.
     ///   - backup: Keys that are not in use yet; at least one must not be among the pins.
@@ -167,16 +158,16 @@ public struct TrustPolicy: Hashable, Sendable {
         guard !others.isSubset(of: current) else {
             throw TLSError(
                 .configuration(
-                    reason: "public key pins need a backup: the pin of another key, kept elsewhere, so that"
-                        + " the loss of the key in use does not lock clients out"))
+                    reason: "public key pins need a backup: the pin of another key, stored elsewhere, so that"
+                        + " clients can still connect if the key in use is lost"))
         }
         return withPins { $0.publicKeys = current.union(others) }
     }
 
-    /// Returns this policy, which then also requires one of these public keys in the server's own certificate.
+    /// Returns this policy with the additional requirement that the server's certificate has one of these public keys.
     ///
-    /// Without a backup, clients cannot connect after the server's key was lost or renewed, until their pin is changed.
-    /// For tests, and for programs whose pin is given for each run, as with curl's `--pinnedpubkey`.
+    /// After the server's key is lost or renewed, clients cannot connect until their pin is changed. For tests, and for
+    /// programs that receive the pin for each run, as with curl's `--pinnedpubkey`.
     public func dangerouslyPinningWithoutBackup(_ pins: PublicKeyPin...) -> TrustPolicy {
         dangerouslyPinningWithoutBackup(pins)
     }
@@ -187,17 +178,17 @@ public struct TrustPolicy: Hashable, Sendable {
     }
 
     /// A policy that trusts only these certificates: a server's own, an authority's or a root. A server is trusted if
-    /// it presents one of them, or if its chain ends in one. Its certificate must be valid and issued for the host.
+    /// its certificate is one of them, or if its chain ends in one. It must also be valid, and issued for the host.
     public static func pinnedCertificates(_ certificates: PEMSource...) -> TrustPolicy {
         TrustPolicy(usesSystemRoots: false, roots: certificates).withPins { $0.certificates = certificates }
     }
 
-    /// Returns this policy, which then also requires one of these certificates in the verified chain.
+    /// Returns this policy with the additional requirement that the verified chain has one of these certificates.
     public func pinningCertificates(_ certificates: PEMSource...) -> TrustPolicy {
         withPins { $0.certificates += certificates }
     }
 
-    /// Whether nothing but the pinned certificates is trusted.
+    /// Whether only the pinned certificates are trusted.
     var trustsPinsAlone: Bool {
         guard !usesSystemRoots, let pins, !pins.certificates.isEmpty else { return false }
         return Set(roots).isSubset(of: pins.certificates)
@@ -213,10 +204,10 @@ public struct TrustPolicy: Hashable, Sendable {
     /// Returns a policy whose closure decides, given the result of this policy. The closure may accept a chain that
     /// this policy rejects, and reject a chain that this policy accepts. Pins apply in any case.
     ///
-    /// The closure is called in every handshake before the request, or this side's certificate, is sent; such
-    /// connections resume no sessions. No lock is held, so the closure may wait, for example for the user. The request
-    /// waits with it, within the connect timeout, and the server may end the handshake sooner. When the request is
-    /// cancelled or times out, the closure's task is cancelled and no longer awaited.
+    /// The closure is called in every handshake, before the request or a client certificate is sent. Sessions are not
+    /// resumed. No lock is held, so the closure may wait, for example for the user. The request waits with it, within
+    /// the connect timeout, and the server may end the handshake sooner. When the request is cancelled or times out,
+    /// the closure's task is cancelled and no longer awaited.
     public func evaluated(
         by decide: @escaping @Sendable (_ chain: PresentedChain, _ host: String) async -> TrustDecision
     ) -> TrustPolicy { with { $0.evaluator = Identified(closure: decide) } }
@@ -262,11 +253,11 @@ public struct RevocationPolicy: Hashable, Sendable {
     public var lists: [PEMSource]
     /// The part of the chain that is checked. The issuer of each checked certificate must have a list.
     public var scope: Scope
-    /// Whether a list is used after its next update was due. Off by default, because a certificate that was revoked
-    /// since would be missed: the connection fails with ``TLSError/Kind/revocationUnknown(reason:)``.
+    /// Whether a list is used after its next update was due, although it does not contain later revocations. Off by
+    /// default: the connection fails with ``TLSError/Kind/revocationUnknown(reason:)``.
     public var acceptsExpiredLists: Bool
-    /// Whether a certificate is accepted if its issuer has no list. Off by default: the connection fails
-    /// with ``TLSError/Kind/revocationUnknown(reason:)``.
+    /// Whether a certificate is accepted if its issuer has no list. Off by default: the connection fails with
+    /// ``TLSError/Kind/revocationUnknown(reason:)``.
     public var acceptsMissingLists: Bool
     /// A policy that checks nothing; the default.
     public static let none = lists(scope: .leaf)
@@ -291,8 +282,8 @@ public struct RevocationPolicy: Hashable, Sendable {
 ///
 /// A pattern is a host name, an address, or `*.` and a domain, which matches every host below the domain but not the
 /// domain itself. Names beyond ASCII are converted as in URLs: `bücher.example` is `xn--bcher-kva.example`; in the
-/// settings of a proxy they must be in ASCII. A host's own rule takes precedence over wildcards, and a longer wildcard
-/// over a shorter one. Rules are not merged.
+/// settings of a proxy they must be in ASCII. If several patterns match, only one rule applies: that of the host name,
+/// else that of the longest wildcard.
 public struct TLSHostOverrides: Hashable, Sendable {
     private var exact: [String: TLSHostSettings] = [:]
     /// The rules by the domain of their pattern, without `*.`.
@@ -377,16 +368,13 @@ public struct TLSHostSettings: Hashable, Sendable {
     /// Whether the certificate must be issued for the host.
     public var verifiesHostName: Bool?
 
-    /// Creates settings. For those that are not given, the session's apply.
+    /// Creates settings. For an omitted argument, the session's setting applies.
     public init(
         trust: TrustPolicy? = nil, identity: TLSIdentity? = nil, omitsIdentity: Bool = false,
         revocation: RevocationPolicy? = nil, verifiesHostName: Bool? = nil
     ) {
-        self.trust = trust
-        self.identity = identity
-        self.omitsIdentity = omitsIdentity
-        self.revocation = revocation
-        self.verifiesHostName = verifiesHostName
+        (self.trust, self.identity, self.omitsIdentity) = (trust, identity, omitsIdentity)
+        (self.revocation, self.verifiesHostName) = (revocation, verifiesHostName)
     }
 }
 
@@ -405,8 +393,8 @@ extension TLSHostSettings: Codable {
     }
 }
 
-/// The domains that are public suffixes, below which the public can register names. A wildcard directly below such a
-/// domain would match hosts of many owners, and is rejected (RFC 9525 §6.3 leaves the limit to the verifier).
+/// The public suffixes: domains below which the public can register names. A wildcard directly below such a domain
+/// would match hosts of many owners, and is rejected (RFC 9525 §6.3 leaves the limit to the verifier).
 ///
 /// Two rules are equal only if they were created by the same call.
 public final class PublicSuffixRule: Hashable, Sendable {
@@ -416,11 +404,11 @@ public final class PublicSuffixRule: Hashable, Sendable {
     /// - Parameter isPublicSuffix: Receives a domain in lower-case ASCII, without a dot at either end; must not block.
     public init(_ isPublicSuffix: @escaping @Sendable (String) -> Bool) { isSuffix = isPublicSuffix }
 
-    /// The rule with every domain of a single label, such as `com`, and no other.
+    /// The rule whose suffixes are only the domains of a single label, such as `com`.
     public static let singleLabel = PublicSuffixRule { _ in false }
 
-    /// The rule with the suffixes of registries, such as `co.uk`, in this machine's Public Suffix List; the default. If
-    /// the list is not installed (Debian's package `publicsuffix`), only domains of a single label are suffixes.
+    /// The rule of this machine's Public Suffix List, with suffixes of registries such as `co.uk`; the default. If the
+    /// list (Debian's package `publicsuffix`) is not installed, only domains of a single label are suffixes.
     ///
     /// A process reads the list once, before it opens the first TLS connection.
     public static let system = PublicSuffixRule { RegistrySuffixes.installed.contains($0) }

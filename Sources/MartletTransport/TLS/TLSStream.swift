@@ -1,14 +1,14 @@
 import Synchronization
 
-/// A stream over TLS on a socket. A write after a write that would block must begin with the same bytes, since OpenSSL
-/// has already encrypted them. A writer that continues at the same position does so.
+/// A stream over TLS on a socket. After a write that would block, the next write must begin with the same bytes, since
+/// OpenSSL has already encrypted them. A writer that continues at the same position meets this requirement.
 package final class TLSStream: SocketStream {
     private struct State {
         /// `nil` once the stream is closed.
         var engine: TLSEngine?
         var information: ConnectionInformation
         var requestedServerName: String?
-        /// Whether the last read, or a probe, left bytes inside OpenSSL, for which the socket reports no edge.
+        /// Whether a read or a probe left bytes inside OpenSSL, for which the socket reports no edge.
         var holdsBytes = false
         /// Whether the reader must wait until the socket accepts a reply to a key update, or the `close_notify`.
         var readNeedsWriting = false
@@ -33,8 +33,7 @@ package final class TLSStream: SocketStream {
             socket.close()
             throw .tls(error)
         }
-        self.socket = socket
-        self.carrier = carrier
+        (self.socket, self.carrier) = (socket, carrier)
         state = Mutex(
             State(
                 engine: engine,
@@ -48,8 +47,7 @@ package final class TLSStream: SocketStream {
 
     // MARK: Handshakes
 
-    /// Opens TLS on a connected socket as the client. Ends early when the socket is interrupted. On failure the socket
-    /// is closed.
+    /// Opens TLS on a connected socket as the client. Interrupting the socket ends the call; a failure closes it.
     /// - Parameters:
     ///   - serverName: The host's ASCII name, sent as SNI, or its address: the certificate must be issued for it.
     ///   - carrier: The TLS stream to a proxy, which carries the records; closed with the new stream.
@@ -103,7 +101,7 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    // The next two functions are not inlined: otherwise the code above would contain several copies of them.
+    // The next two functions are not inlined, because the function above would contain several copies of them.
 
     /// Advances the handshake as far as possible; `nil` when it is complete.
     @inline(never) private func advanceHandshake() throws(TransportError) -> TLSEngine.Pause? {
@@ -170,7 +168,7 @@ package final class TLSStream: SocketStream {
     }
 
     /// Sets whether the socket must accept bytes before reading can continue: a write edge then wakes the reader.
-    /// - Returns: Whether this has become necessary: an edge may have been missed, so the call must be retried.
+    /// - Returns: Whether it has just been set: an edge may have been missed, so the call must be retried.
     @discardableResult private func needWriting(_ isNeeded: Bool, _ state: inout State) -> Bool {
         guard state.readNeedsWriting != isNeeded else { return false }
         state.readNeedsWriting = isNeeded
@@ -237,7 +235,7 @@ package final class TLSStream: SocketStream {
             || carrier?.mayHaveBytes ?? socket.readiness.isWorthReading
     }
 
-    /// Messages of TLS itself, such as tickets and key updates, are processed. The stream then stays usable.
+    /// Processes messages of TLS itself, such as tickets and key updates, after which the stream is still usable.
     package func probe() -> IdleState {
         state.withLock { state in
             guard let engine = state.engine else { return .unusable }

@@ -1,17 +1,14 @@
 /// The conversion of a host name to ASCII: UTS #46 §4, non-transitional, with the settings of the WHATWG URL Standard.
 ///
 /// CheckHyphens and UseSTD3ASCIIRules are off, CheckBidi and CheckJoiners are on. The caller checks the lengths of the
-/// labels and the name. Everything that the rules do not allow is an error: a name is never converted in part.
+/// labels and the name. Everything that the rules do not allow is an error.
 package struct DomainName {
     /// A scalar of the decoded host, with the position of the byte at which it was written.
     package struct Placed {
         let scalar: Unicode.Scalar
         let position: Int
 
-        package init(scalar: Unicode.Scalar, position: Int) {
-            self.scalar = scalar
-            self.position = position
-        }
+        package init(scalar: Unicode.Scalar, position: Int) { (self.scalar, self.position) = (scalar, position) }
     }
 
     /// The name in A-labels, in lower case.

@@ -1,7 +1,7 @@
 /// The Unicode data for internationalized host names, unpacked on first use and then retained.
 ///
-/// Only hosts that are not plain ASCII need it. The generated file holds the data as text, which compiles quickly and
-/// has no cost before the first use. Combining classes and categories come from the standard library.
+/// Only hosts that are not plain ASCII need it. The generated file contains the data as text, which compiles quickly
+/// and has no cost before the first use. Combining classes and categories come from the standard library.
 enum IDNATables {
     /// The mapping of UTS #46, for non-transitional processing without STD3 rules (UTS #46 §5).
     static let mapping = RunTable(packed: packedMapping, value: MappingRule.init)
@@ -20,8 +20,7 @@ struct RunTable<Value: Sendable>: Sendable {
     private var starts: [UInt32] = []
     private var values: [Value] = []
 
-    /// Unpacks runs, each written as (length - 1) * 8 + kind, followed by the data of the kind. They cover all code
-    /// points.
+    /// Unpacks runs, each written as (length - 1) * 8 + kind and the data of the kind. They cover all code points.
     init(packed: String, value: (_ kind: Int, _ start: Int, _ length: Int, _ numbers: inout PackedNumbers) -> Value) {
         var numbers = PackedNumbers(packed)
         var start = 0
@@ -58,8 +57,7 @@ enum MappingRule: Sendable {
     case listed([[Unicode.Scalar]])
     /// Capital and small letters alternate: every second code point, from the first, is replaced by its successor.
     case alternating
-    /// Each code point is replaced by the scalar at this distance. Valid ones, including the deviation characters, have
-    /// the distance 0.
+    /// Each code point is replaced by the scalar at this distance; valid ones, deviation characters included, at 0.
     case shifted(Int)
 
     /// Unpacks a mapping rule.
@@ -68,7 +66,7 @@ enum MappingRule: Sendable {
         case 1: self = .shifted(0)
         case 2: self = .ignored
         case 3:
-            // Each scalar is relative to the previous one; the lowest bit announces another scalar of the code point.
+            // Each scalar is relative to the previous one. The lowest bit is set if the code point has another scalar.
             var last = start
             self = .listed(
                 (0..<length).map { _ in
@@ -107,9 +105,8 @@ extension RunTable<MappingRule> {
 
 /// Normalization form C for the characters that UTS #46 allows (UAX #15).
 ///
-/// The standard library's NFC is not public API, so this is the canonical part of the algorithm over a table of primary
-/// composites. Characters that are never in NFC (singletons, composition exclusions) were mapped or rejected before, so
-/// pairs suffice.
+/// The standard library's NFC is not public API. This is the canonical part of the algorithm with a table of primary
+/// composites: pairs, because other characters (singletons, composition exclusions) were mapped or rejected before.
 struct CompositionTable: Sendable {
     private struct Pair: Hashable, Sendable {
         let first: Unicode.Scalar
@@ -159,7 +156,7 @@ struct CompositionTable: Sendable {
     private func decompose(_ scalar: Unicode.Scalar, into output: inout [Unicode.Scalar]) {
         typealias Table = CompositionTable
         if let pair = parts[scalar] {
-            // The first part of a composite may be a composite, the second never is. At most three are nested.
+            // The first part of a composite may be a composite, with at most three levels. The second part never is.
             decompose(pair.first, into: &output)
             output.append(pair.second)
             return
@@ -238,10 +235,10 @@ struct PackedNumbers {
         return nil
     }
 
-    /// Returns the next number, zigzag-decoded; 0 at the end of a table, where the generator never expects one.
+    /// Returns the next number, zigzag-decoded; 0 at the end of a table.
     mutating func signed() -> Int { PackedNumbers.signed(next() ?? 0) }
 
-    /// Returns the signed number of a zigzag-coded one.
+    /// Returns the signed number for a zigzag-coded one.
     static func signed(_ value: Int) -> Int { value & 1 == 0 ? value >> 1 : -(value + 1) >> 1 }
 
     private static func value(of byte: UInt8) -> Int {

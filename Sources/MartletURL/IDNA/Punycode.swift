@@ -8,10 +8,8 @@ package enum Punycode {
     private static let initialBias = 72
     private static let initialCode = 0x80
 
-    /// Returns the encoded label; `nil` if it would be too long for a label.
-    ///
-    /// The work is quadratic in the scalars, so a label with more scalars than fit into 63 characters is rejected
-    /// first.
+    /// Returns the encoded label; `nil` for more scalars than fit into the 63 characters of a label, because the work
+    /// is quadratic in their number.
     package static func encoded(_ scalars: [Unicode.Scalar]) -> String? {
         guard scalars.count < 63 else { return nil }
         var output: [UInt8] = scalars.filter(\.isASCII).map { UInt8(truncatingIfNeeded: $0.value) }
@@ -41,7 +39,7 @@ package enum Punycode {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// A sum above every valid one: a label has at most 63 scalars. Below it no calculation of the decoder overflows.
+    /// A sum above all valid ones: a label has at most 63 scalars. Below it the decoder's calculations cannot overflow.
     private static let indexLimit = 0x11_0000 * 64
 
     /// Returns the decoded label; `nil` if it is malformed, overflows or contains a number that is not a scalar.

@@ -7,7 +7,7 @@ package enum ByteClass {
 
     /// Whether the byte may be in a token: a method, a field name, a coding (RFC 9110 §5.6.2).
     @inline(__always) package static func isToken(_ byte: UInt8) -> Bool {
-        // One bit per byte value, in two constants: a lookup costs shifts, and no memory access.
+        // One bit per byte value in two constants, so that a lookup needs no memory access.
         let low: UInt64 = 0x03FF_6CFA_0000_0000
         let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE
         let bits = byte & 0x40 == 0 ? low : high
@@ -88,8 +88,8 @@ package enum ByteText {
     }
 }
 
-/// Scans eight bytes a step. Bounds are checked once a step, by making a span of exactly eight bytes: the reads inside
-/// it need no further checks and become one load.
+/// Searches that read eight bytes in each step. Bounds are checked once in each step, by making a span of exactly eight
+/// bytes: reads in it need no checks, and become one load.
 extension Span where Element == UInt8 {
     /// The eight bytes from an index on, the first one in the lowest bits.
     @inline(__always) private func word(at index: Int) -> UInt64 {
@@ -120,7 +120,7 @@ extension Span where Element == UInt8 {
     @inline(__always) func firstInvalidValueByte(in range: Range<Int>) -> Int? {
         var index = range.lowerBound
         while index < range.upperBound {
-            // Bytes after the range, such as the line's end, are loaded along with its last bytes and ignored.
+            // Also loads bytes after the range, such as the end of the line, and ignores them.
             if index &+ 8 <= count {
                 let word = word(at: index)
                 let controls = (word &- 0x2020_2020_2020_2020) & ~word
@@ -148,7 +148,7 @@ extension Span where Element == UInt8 {
         var index = range.lowerBound
         while index < range.upperBound {
             if index &+ 8 <= range.upperBound {
-                // Nearly all names are letters and hyphens: skip those and check the others one by one.
+                // Nearly all bytes of names are letters and hyphens. These are skipped; others are checked one by one.
                 let word = word(at: index)
                 let letters = (word | 0x2020_2020_2020_2020) & 0x7F7F_7F7F_7F7F_7F7F
                 let fromA = letters &+ 0x1F1F_1F1F_1F1F_1F1F

@@ -34,7 +34,7 @@ package enum ContentRange: Sendable, Hashable {
     /// The range is unsatisfiable for a representation of this length: `bytes */1234`.
     case unsatisfied(total: UInt64)
 
-    /// Parses a field value; `nil` if it is malformed, contradicts itself or has another unit.
+    /// Parses a field value; `nil` if it is malformed or contradictory, or has another unit.
     package init?(parsing text: String) {
         let bytes = Array(text.utf8)
         guard let blank = bytes.firstIndex(of: ByteClass.space),
@@ -82,7 +82,7 @@ package struct RangeField: Sendable, Hashable {
         self.ranges = ranges
     }
 
-    /// Parses a field value; `nil` for a field to ignore (RFC 9110 §14.2): malformed, too long or with another unit.
+    /// Parses a field value; `nil` if it is malformed or too long, or has another unit: the field is then ignored.
     package init?(parsing text: String) {
         let bytes = Array(text.utf8)
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")),

@@ -16,7 +16,7 @@ package struct EntityTag: Hashable, Sendable {
         opaque = ByteText.latin1(content)
     }
 
-    /// The `ETag` of a message; `nil` without one, if it is malformed, and if several differ.
+    /// The `ETag` of a message; `nil` if it is missing or malformed, or if several differ.
     package init?(of fields: FieldBlock) {
         let values = fields.rawValues(of: "ETag")
         guard let first = values.first, values.dropFirst().allSatisfy({ $0 == first }) else { return nil }

@@ -1,7 +1,7 @@
 /// The kind of response to a method, with respect to its framing (RFC 9112 §6.3).
 package enum ResponseKind: Sendable {
     case ordinary
-    /// The response to HEAD: a head without a body, regardless of its fields.
+    /// The response to HEAD, which has no body, regardless of its fields.
     case headOnly
     /// The response to CONNECT: after a 2xx, the bytes after the head belong to the tunnel.
     case tunnel
@@ -17,8 +17,8 @@ package enum ResponseKind: Sendable {
     }
 }
 
-/// The framing of a body, and whether the connection can carry another message after it, by the head of the message
-/// (RFC 9112 §6.3). Ambiguous framing is a ``WireError``, never a guess.
+/// The framing of a body according to its head, and whether the connection can carry another message after it (RFC 9112
+/// §6.3). Ambiguous framing is a ``WireError``, never a guess.
 package struct FramingDecision: Equatable, Sendable {
     package let framing: BodyFraming
     /// `false` if the connection must be closed after this message, regardless of its other fields.
@@ -28,7 +28,7 @@ package struct FramingDecision: Equatable, Sendable {
     /// - Parameters:
     ///   - limits: Only ``WireLimits/isStrict`` is used: both framing fields in one head are then an error.
     ///   - ignoresLength: Whether `Content-Length` is ignored.
-    /// - Throws: A framing fault, with the offset of the offending field value.
+    /// - Throws: An error with the offset of the field value that causes it.
     package static func response(
         _ kind: ResponseKind, head: borrowing ResponseHead, limits: WireLimits, ignoresLength: Bool = false
     ) throws(WireError) -> FramingDecision {
@@ -44,7 +44,7 @@ package struct FramingDecision: Equatable, Sendable {
     }
 
     /// Decides for a request: never ``BodyFraming/untilClose`` (RFC 9112 §6.3).
-    /// - Throws: A framing fault, with the offset of the field value; a request with both fields is always rejected.
+    /// - Throws: An error with the offset of the field value; a request with both fields is always rejected.
     package static func request(_ head: borrowing RequestHead) throws(WireError) -> FramingDecision {
         try framed(head.fields, head.version, isStrict: true) ?? FramingDecision(framing: .none, permitsReuse: true)
     }
@@ -64,9 +64,9 @@ package struct FramingDecision: Equatable, Sendable {
         return FramingDecision(framing: .length(length), permitsReuse: true)
     }
 
-    /// Whether the framing fields of a response without a body leave no doubt about its end. Contradictory lengths, a
-    /// 204 or 304 with `Transfer-Encoding`, or a 204 with a length other than 0 suggest that a body follows (RFC 9110
-    /// §8.6, RFC 9112 §6.1). The length in a response to HEAD and in a 304 is that of a body which is not sent.
+    /// Whether the framing fields are plausible for a response without a body. Contradictory lengths, a 204 or 304 with
+    /// `Transfer-Encoding`, or a 204 with a length other than 0 suggest that a body follows (RFC 9110 §8.6, RFC 9112
+    /// §6.1). The length in a response to HEAD and in a 304 is that of a body which is not sent.
     private static func isPlausible(_ head: borrowing ResponseHead) -> Bool {
         if head.fields.contains("Transfer-Encoding"), head.status == 204 || head.status == 304 { return false }
         guard head.status >= 200, let field = head.fields.firstIndex(of: "Content-Length") else { return true }
@@ -157,7 +157,7 @@ package enum PersistenceRule {
     }
 }
 
-/// A server's hint for keeping an idle connection: `Keep-Alive: timeout=5, max=100`.
+/// A server's hint about idle connections: `Keep-Alive: timeout=5, max=100`.
 package struct KeepAliveHint: Equatable, Sendable {
     /// The time for which the server keeps an idle connection open, in seconds; `nil` if not specified.
     package private(set) var timeout: Int?

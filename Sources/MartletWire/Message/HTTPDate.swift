@@ -8,8 +8,8 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
     /// Parses any of the three forms: IMF-fixdate, RFC 850, asctime. The name of the day is not compared with the date.
     /// - Parameters:
     ///   - text: The field value.
-    ///   - now: The current time, for the two-digit years of RFC 850: a year more than 50 years in the future means the
-    ///     century before. With `nil`, 70...99 are in the 20th century and 00...69 in the 21st.
+    ///   - now: The current time, for the two-digit years of RFC 850: a year that would be more than 50 years in the
+    ///     future is in the past. With `nil`, 70...99 are in the 20th century and 00...69 in the 21st.
     ///   - ignoresCase: Whether names of days and months, and `GMT`, may be in any letter case, as caches allow (RFC
     ///     9111 §4.2); elsewhere dates are case-sensitive.
     package init?(_ text: String, now: HTTPDate? = nil, ignoresCase: Bool = false) {
@@ -54,11 +54,7 @@ package struct CivilDate: Equatable, Sendable {
     package let day: Int
 
     /// Creates a day from its numbers, which ``isValid`` checks.
-    package init(year: Int64, month: Int, day: Int) {
-        self.year = year
-        self.month = month
-        self.day = day
-    }
+    package init(year: Int64, month: Int, day: Int) { (self.year, self.month, self.day) = (year, month, day) }
 
     /// Creates the day that is a number of days after 1970-01-01.
     init(daysSinceEpoch: Int64) {
@@ -93,7 +89,7 @@ package struct CivilDate: Equatable, Sendable {
     }
 }
 
-/// Parses the three forms of dates of RFC 9110 §5.6.7. Additional blanks are errors.
+/// A parser of the three forms of dates of RFC 9110 §5.6.7. Additional blanks are errors.
 private struct HTTPDateParser {
     let bytes: [UInt8]
     let ignoresCase: Bool

@@ -10,10 +10,7 @@ package struct RequestHead: Sendable, Equatable {
 
     /// Creates a head from its parts, which only the encoders check.
     package init(method: String, target: String, version: WireVersion = .http11, fields: FieldBlock = FieldBlock()) {
-        self.method = method
-        self.target = target
-        self.version = version
-        self.fields = fields
+        (self.method, self.target, self.version, self.fields) = (method, target, version, fields)
     }
 }
 
@@ -34,11 +31,8 @@ package struct ResponseHead: Sendable, Equatable {
         version: WireVersion = .http11, status: Int, reason: String = "", fields: FieldBlock = FieldBlock(),
         isReasonLatin1: Bool = false
     ) {
-        self.version = version
-        self.status = status
-        self.reason = reason
-        self.isReasonLatin1 = isReasonLatin1
-        self.fields = fields
+        (self.version, self.status, self.reason) = (version, status, reason)
+        (self.isReasonLatin1, self.fields) = (isReasonLatin1, fields)
     }
 
     package var reasonBytes: [UInt8] { (isReasonLatin1 ? ByteText.latin1Bytes(reason) : nil) ?? Array(reason.utf8) }
@@ -53,8 +47,8 @@ package struct ResponseHead: Sendable, Equatable {
     }
 }
 
-/// The version of HTTP/1 in a message (RFC 9112 §2.3). A minor version above 1 counts as 1.1, as RFC 9110 §2.5 demands.
-/// Other major versions are not a ``WireVersion``.
+/// The version of HTTP/1 in a message (RFC 9112 §2.3). A minor version above 1 counts as 1.1 (RFC 9110 §2.5). Other
+/// major versions are errors.
 package enum WireVersion: Sendable, Hashable {
     case http10
     case http11
@@ -68,9 +62,9 @@ package enum WireVersion: Sendable, Hashable {
     }
 }
 
-/// The fields of a message, in the order received, in one buffer. Names keep their letter case and values their bytes,
-/// but white space around values is removed, and each line fold is replaced by one space. Look-ups ignore the letter
-/// case of names (RFC 9110 §5.1). A copy costs two reference counts.
+/// The fields of a message, in the order received, in one buffer. Names preserve their letter case and values their
+/// bytes, but white space around values is removed, and each line fold is replaced by one space. Look-ups ignore the
+/// letter case of names (RFC 9110 §5.1). A copy costs two reference counts.
 package struct FieldBlock: Sendable, RandomAccessCollection {
     /// A field as strings; see ``valueString(at:)`` for the conversion from bytes.
     package typealias Element = (name: String, value: String)
@@ -95,8 +89,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     package init(_ fields: [(String, String)]) { for (name, value) in fields { append(name: name, value: value) } }
 
     init(storage: [UInt8], entries: [Entry]) {
-        self.storage = storage
-        self.entries = entries
+        (self.storage, self.entries) = (storage, entries)
         for entry in entries { note(nameOf: entry) }
     }
 
@@ -144,10 +137,10 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// The name at an index; names are ASCII.
     package func nameString(at index: Int) -> String { String(decoding: name(at: index), as: UTF8.self) }
 
-    /// The value at an index: UTF-8 if its bytes are valid, else Latin-1, so that no byte is ever lost silently.
+    /// The value at an index: UTF-8 if its bytes are valid, else Latin-1, so that no byte is lost.
     package func valueString(at index: Int) -> String { ByteText.string(value(at: index)) }
 
-    /// The start of the value at an index: its offset in the message, if that was received without line folds.
+    /// The start of the value at an index: its offset in the message, if no line of the message was folded.
     func valueOffset(at index: Int) -> Int { Int(entries[index].valueStart) }
 
     // MARK: Looking up
@@ -218,9 +211,9 @@ extension FieldBlock: Equatable {
     }
 }
 
-/// The members of a comma list (RFC 9110 §5.6.1), one after the other, in linear time and without allocating. Commas
-/// inside quoted strings do not separate; a backslash inside one escapes the next byte. SP and HTAB around members are
-/// removed; empty members are skipped. An unterminated quoted string extends to the end.
+/// The members of a comma list (RFC 9110 §5.6.1), in linear time and without allocating memory. Commas inside quoted
+/// strings do not separate members; a backslash inside such a string escapes the next byte. SP and HTAB around members
+/// are removed, and empty members are skipped. An unterminated quoted string extends to the end.
 package struct ElementList: Sequence, IteratorProtocol {
     private let bytes: ArraySlice<UInt8>
     private var position: Int

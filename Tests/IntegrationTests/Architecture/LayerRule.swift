@@ -32,6 +32,7 @@ struct LayerRule {
         "MartletDiagnostics": ["FoundationEssentials"],
         "MartletDownloads": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletOffline": ["FoundationEssentials", "Synchronization"],
+        "Martlet": ["FoundationEssentials"],
         "MartletTesting": ["FoundationEssentials", "Synchronization"],
         "MartletDemo": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletCLI": ["FoundationEssentials", "Glibc", "Synchronization"],

@@ -27,7 +27,7 @@ struct CacheListTests {
         #expect(lines[0].contains("fresh for ") && lines[0].contains("0123456789ab…"))
         #expect(!run.text.contains("0123456789abc"))
         #expect(lines[0].hasSuffix("https://a.example/"))
-        #expect(lines[1].contains("stale since 86") && lines[1].contains("everyone  "))
+        #expect(lines[1].contains("stale for 86") && lines[1].contains("everyone  "))
         #expect(lines[1].contains("text/html") && lines[1].hasSuffix("https://b.example/"))
         #expect(
             lines[2].hasSuffix(

@@ -212,7 +212,7 @@ enum SessionScenarios {
                     recorder.taken() == [
                         "received 200", "bytes 5", "downloaded became", "metrics 5", "succeeded",
                     ])
-                try await session.download(
+                try await session.save(
                     HTTPRequest(method: .get, url: origin.url()), to: directory.file("given"),
                     overwrites: false)
                 #expect(

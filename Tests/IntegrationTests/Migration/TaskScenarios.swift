@@ -115,7 +115,7 @@ enum TaskScenarios {
 
                 let whole = TransferProgress(
                     completedByteCount: 200_000, totalByteCount: 200_000, isFinished: true)
-                try await api.download("down", to: directory.file("a")) { value in
+                try await api.save("down", to: directory.file("a")) { value in
                     reported.withLock { $0.append(value) }
                 }
                 #expect(reported.withLock { $0.last } == whole)

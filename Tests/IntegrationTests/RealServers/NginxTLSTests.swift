@@ -178,7 +178,7 @@ struct NginxTLSTests {
             try await LargeFile.write(64 << 20, to: source)
             let copy = server.directory.appending("tls-copy.bin")
             let session = HTTPSession.trusting(server.certificates)
-            let answer = try await session.download(
+            let answer = try await session.save(
                 HTTPRequest(method: .get, url: server.url(server.tlsPort, "/large.bin", scheme: "https")),
                 to: FilePath(copy), overwrites: false)
             #expect(answer.metrics.receivedBodyByteCount == 64 << 20)

@@ -27,7 +27,7 @@ struct NginxUploadTests {
             #expect(seen.totalByteCount == UInt64(byteCount))
             try await LargeFile.compare(source, server.directory.appending("uploads/file.bin"))
             let copy = server.directory.appending("file-copy.bin")
-            try await session.download(
+            try await session.save(
                 HTTPRequest(method: .get, url: url), to: FilePath(copy), overwrites: false)
             try await LargeFile.compare(source, copy)
         }
@@ -45,7 +45,7 @@ struct NginxUploadTests {
             #expect(stored.response.status == .created)
             try await LargeFile.compare(source, server.directory.appending("uploads/stream.bin"))
             let copy = server.directory.appending("stream-copy.bin")
-            try await session.download(
+            try await session.save(
                 HTTPRequest(method: .get, url: url), to: FilePath(copy), overwrites: false)
             try await LargeFile.compare(source, copy)
             #expect(session.poolStatus.opened == 1)

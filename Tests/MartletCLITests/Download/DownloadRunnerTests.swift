@@ -1,5 +1,6 @@
 import Martlet
 import MartletDownloads
+import Synchronization
 import Testing
 
 @testable import MartletCLI
@@ -9,9 +10,10 @@ struct DownloadRunnerTests {
     /// - Parameter showsEvents: Whether the view shows events, so that the runner follows them.
     private func run(
         _ words: [String], _ downloads: FakeDownloads, showsEvents: Bool = false,
-        interruption: @escaping @Sendable () async -> Int32 = {
-            // Nothing sends an interrupt here, and a cancelled sleep must not count as one.
-            while true { try? await Task.sleep(for: .seconds(3600)) }
+        interruption: @escaping @Sendable () async -> Int32? = {
+            // No signal arrives before the end of the run, which cancels the wait.
+            try? await Task.sleep(for: .seconds(1_000_000))
+            return nil
         }
     ) async throws -> MartletCLI.ExitStatus {
         var reader = CommandLineParser(
@@ -93,6 +95,29 @@ struct DownloadRunnerTests {
             } else {
                 Issue.record("\(fake.plan.number) was not stopped")
             }
+        }
+    }
+
+    @Test("The wait for a signal ends with the downloads, so that a later signal ends the program")
+    func endOfWait() async throws {
+        let downloads = FakeDownloads { fake, _ in fake.finish() }
+        let hasEnded = Mutex(false)
+        let status = try await run(["http://h/"], downloads) {
+            try? await Task.sleep(for: .seconds(1_000_000))
+            hasEnded.withLock { $0 = true }
+            return nil
+        }
+        #expect(status == .success)
+        #expect(hasEnded.withLock { $0 } == true)
+    }
+
+    @Test("A wait for a signal that is cancelled before or during the wait returns none")
+    func cancelledWait() async {
+        for number in 0..<200 {
+            let wait = Task { await SignalHandler.next() }
+            if number % 2 == 0 { await Task.yield() }
+            wait.cancel()
+            #expect(await wait.value == nil)
         }
     }
 

@@ -23,6 +23,7 @@ struct UsageErrorTests {
             (["--cert-type", "ENG"], "option --cert-type: “ENG” is not one of PEM, DER, P12"),
             (["--cache", ""], "option --cache: needs a directory"),
             (["--next"], "option --next: needs a URL before it"),
+            (["-F", "f=@a,b", "h"], "option -F: “f=@a,b”: several files need several -F; quote a name with a comma"),
             (["-o", "a", "-o", "b", "h"], "more options -o and -O (2) than URLs (1): give one for each"),
             (["--offline", "h"], "option --offline: needs --cache DIR"),
             (["ftp://me:secret@h/"], "“ftp://***@h/”: a URL's scheme"), (["http://a b/"], "“http://a b/”: a space"),

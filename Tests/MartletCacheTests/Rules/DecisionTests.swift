@@ -157,15 +157,16 @@ struct DecisionTests {
         Row(fresh, after: 999_999, "serve 200 stale", mode: .preferCache),
         Row(fresh, after: -1, "serve 200 stale", mode: .preferCache),
         Row(nil, "forward uri-miss", mode: .preferCache),
-        Row(with("must-revalidate"), after: 101, "validate stale INM=\"a\"", mode: .preferCache),
-        Row(with("no-cache"), "validate stale INM=\"a\"", mode: .preferCache),
+        Row(with("must-revalidate"), after: 101, "serve 200 stale", mode: .preferCache),
+        Row(with("no-cache"), "serve 200", mode: .preferCache),
         Row(fresh, "Cache-Control: no-cache", "validate request INM=\"a\"", mode: .preferCache),
         Row(fresh, "Range: bytes=0-9", after: 101, "serve 206 stale 0..<10", mode: .preferCache),
         Row(fresh, "serve 200", mode: .onlyIfCached),
         Row(fresh, after: 999_999, "serve 200 stale", mode: .onlyIfCached),
         Row(nil, "504", mode: .onlyIfCached),
-        Row(with("must-revalidate"), after: 101, "504", mode: .onlyIfCached),
-        Row(with("no-cache"), "504", mode: .onlyIfCached),
+        Row(with("must-revalidate"), after: 101, "serve 200 stale", mode: .onlyIfCached),
+        Row(with("no-cache"), "serve 200", mode: .onlyIfCached),
+        Row(fresh, "Cache-Control: no-cache", "504", mode: .onlyIfCached),
         Row(fresh, "504", method: "POST", mode: .onlyIfCached),
         Row(fresh, "forward bypass Cache-Control: no-store", mode: .noStore),
         Row(nil, "forward bypass Cache-Control: no-store", mode: .noStore),
@@ -193,6 +194,34 @@ struct DecisionTests {
 
     @Test("Each cache mode behaves as documented", arguments: modes)
     func decidesModes(_ row: Row) { check(row) }
+
+    /// The directives of a response, and the age in seconds from which it must not be served without validation.
+    static let demands: [(directive: String, from: Int64)] = [
+        ("private", 100), ("immutable", 100), ("must-revalidate", 100), ("proxy-revalidate", 100), ("no-cache", 0),
+        ("no-cache, must-revalidate", 0), ("max-age=0", 0), ("unterminated=\"", 0),
+    ]
+
+    @Test(
+        "preferCache and onlyIfCached serve a response of any age with any directive, and no other mode does",
+        arguments: CacheMode.allCases)
+    func decidesByMode(_ mode: CacheMode) {
+        for (directive, limit) in Self.demands {
+            for age in [-1, 0, 50, 99, 100, 999_999] as [Int64] {
+                let stored = Scene.stored(Self.with(directive))
+                let decision = CacheDecision(Scene.request("", mode: mode), variants: [stored], now: Scene.at(age))
+                let isFresh = age >= 0 && age < limit
+                let isServed =
+                    switch mode {
+                    case .preferCache, .onlyIfCached: true
+                    case .standard, .cacheThenNetwork: isFresh
+                    case .revalidate, .cacheThenRevalidate: isFresh && directive == "immutable"
+                    case .reload, .noStore: false
+                    }
+                let words = Scene.words(decision)
+                #expect(words.hasPrefix("serve ") == isServed, "\(directive), \(age) s: \(words)")
+            }
+        }
+    }
 
     static let conditions: [Row] = [
         Row(fresh, "If-None-Match: \"a\"", "serve 304 empty"),

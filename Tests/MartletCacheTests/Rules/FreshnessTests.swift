@@ -186,7 +186,9 @@ struct FreshnessTests {
         let one = DefaultFreshness([.init(type: "Application/JSON", seconds: .max)])
         #expect(lifetime("Content-Type: application/json", one) == 1 << 31)
         #expect(lifetime("Content-Type: text/html", one) == 0)
-        let suffix = DefaultFreshness([.init(type: "application/*+json", seconds: 7), .init(type: "no range", seconds: 8)])
+        let suffix = DefaultFreshness([
+            .init(type: "application/*+json", seconds: 7), .init(type: "no range", seconds: 8),
+        ])
         #expect(lifetime("Content-Type: application/problem+json; charset=utf-8", suffix) == 7)
         #expect(lifetime("Content-Type: application/xml", suffix) == 0 && lifetime("", suffix) == 0)
     }

@@ -57,16 +57,16 @@ struct CacheFolderKindTests {
         Contents("another program's file with an entry's name", [entry: "text"], rejection: "file “\(entry)”"),
         Contents(
             "a repository", ["HEAD": "ref", "config": "x", "index": "DIRC", "lock": ""],
-            rejection: "it holds “HEAD”"),
-        Contents("a project", [".git": "", "lock": "", "index": ""], rejection: "it holds “.git”"),
-        Contents("a queue of a user's", ["queue.json": "[]"], rejection: "it holds “queue.json”"),
-        Contents("a user's notes", ["notes.txt": "mine"], rejection: "it holds “notes.txt”"),
+            rejection: "it contains “HEAD”"),
+        Contents("a project", [".git": "", "lock": "", "index": ""], rejection: "it contains “.git”"),
+        Contents("a queue of a user's", ["queue.json": "[]"], rejection: "it contains “queue.json”"),
+        Contents("a user's notes", ["notes.txt": "mine"], rejection: "it contains “notes.txt”"),
         Contents(
             "an offline queue", ["lock": "123456789012MRT:request\n"],
-            rejection: "it is the folder of an offline queue"),
+            rejection: "it is the directory of an offline queue"),
         Contents(
             "a download queue, and an entry", ["lock": "123456789012MRT:item\n", entry: "MRTe"],
-            rejection: "it is the folder of a download queue"),
+            rejection: "it is the directory of a download queue"),
     ]
 
     @Test(

@@ -208,6 +208,36 @@ struct DiskCacheTests {
         #expect(cache.verify().whole == 4)
     }
 
+    @Test(
+        "A use that is noted after its entry was removed does not add the entry again",
+        arguments: ["one key", "one variant", "all", "evicted"])
+    func lateUse(_ removal: String) throws {
+        let scene = try CacheFolderScene()
+        let cache = try scene.cache()
+        cache.load()
+        cache.put("a")
+        let reader = try #require(cache.variants(of: CacheKey(url: "a")).first)
+        switch removal {
+        case "one key": cache.remove(CacheKey(url: "a"))
+        case "one variant": cache.remove(reader)
+        case "all": cache.removeAll()
+        default: cache.setLimit(1)
+        }
+        cache.noteUse(of: reader)
+        #expect(cache.statistics.entryCount == 0)
+    }
+
+    @Test("An entry that another process removed does not count as evicted")
+    func removedElsewhere() throws {
+        let scene = try CacheFolderScene()
+        let cache = try scene.cache()
+        cache.load()
+        for url in ["a", "b"] { cache.put(url) }
+        try scene.cache().remove(CacheKey(url: "a"))
+        cache.setLimit(1)
+        #expect(cache.statistics.entryCount == 0 && cache.statistics.evictions == 1)
+    }
+
     @Test("Files that are not the cache's are not followed, counted or removed")
     func foreign() throws {
         let scene = try CacheFolderScene()

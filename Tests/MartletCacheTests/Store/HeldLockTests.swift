@@ -15,7 +15,10 @@ struct HeldLockTests {
         let holder = try LinuxFileSystem().open("\(scene.path)/lock", for: .updating)
         #expect(try LinuxFileSystem().tryLock(holder))
         #expect(!cache.put("b"))
-        #expect(cache.lock.isHeldUp)
+        #expect(cache.lock.isHeldUp())
+        // Without a new attempt, nothing shows that the lock is still held.
+        let later = ContinuousClock.now + .seconds(60)
+        #expect(!cache.lock.isHeldUp(at: later))
         // All caches of the process share their knowledge of the directory.
         for cache in [cache, try scene.cache(files: files)] {
             let calls: [(DiskCache) -> Void] = [
@@ -30,7 +33,7 @@ struct HeldLockTests {
         }
         LinuxFileSystem().unlock(holder)
         cache.removeAll()
-        #expect(!cache.lock.isHeldUp)
+        #expect(!cache.lock.isHeldUp())
         #expect(cache.put("e") && cache.seed(of: "e") == 1)
         #expect(scene.events.last == .recovered)
     }
@@ -43,6 +46,7 @@ struct HeldLockTests {
         let holder = try LinuxFileSystem().open("\(scene.path)/lock", for: .updating)
         #expect(try LinuxFileSystem().tryLock(holder))
         cache.remove(CacheKey(url: "a"))
+        #expect(cache.statistics.entryCount == 2)
         if let reader = cache.find("b") { cache.remove(reader) }
         #expect(["a", "b", "c"].map { cache.seed(of: $0) } == [0, 0, 1])
         LinuxFileSystem().unlock(holder)

@@ -107,7 +107,7 @@ struct ResponseStoreFaultTests {
         head.fields.append(name: "X-News", value: "1")
         files.fail(.init(.write, code: EIO))
         let updated = store.freshen(stored, to: head, epoch: store.epoch)
-        #expect(updated.head == head && store.inMemory(CacheKey(url: "a")).first?.head == head)
+        #expect(updated?.head == head && store.inMemory(CacheKey(url: "a")).first?.head == head)
         files.mend()
         store.flush()
         store.trim(to: 0)

@@ -53,8 +53,8 @@ struct TargetTests {
         Shape(testDescription: "upload", method: .post) { session, target, _ in
             try await session.upload(.text("x"), to: target)
         },
-        Shape(testDescription: "download", method: .get) { session, target, folder in
-            try await session.download(target, to: folder.path("f").string, overwrites: true)
+        Shape(testDescription: "save", method: .get) { session, target, folder in
+            try await session.save(target, to: folder.path("f").string, overwrites: true)
         },
         Shape(testDescription: "task", method: .get) { session, target, _ in
             _ = try await session.task(for: target).value

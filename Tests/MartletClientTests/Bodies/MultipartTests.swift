@@ -100,6 +100,39 @@ struct MultipartTests {
         #expect(parts[4].text == "abcde")
     }
 
+    @Test("A form can be a literal of parts, and each verb of a session and a host sends it")
+    func literals() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(Array("png".utf8), to: "sea.png")
+        let path = folder.path("sea.png")
+        let form: MultipartForm = [
+            .field("title", "Sea"), .file("photo", at: path), .data("raw", Array("x".utf8), filename: "a.bin"),
+            .part("note", .json(["k": "v"]), headers: ["X-Note": "hello"]),
+        ]
+        let text =
+            "title - - Sea; photo sea.png image/png png; raw a.bin application/octet-stream x; "
+            + "note - application/json {\"k\":\"v\"}"
+        try await TestOrigin.withOrigin { request in
+            let parts = try await request.collectParts().map { part in
+                "\(part.name ?? "-") \(part.filename ?? "-") \(part.contentType ?? "-") \(part.text)"
+            }
+            return .text("\(request.method) \(request.target) \(parts.joined(separator: "; "))")
+        } run: { origin in
+            let session = HTTPSession.own()
+            let (api, url) = (try session.host(origin.base), origin.url("/x"))
+            #expect(try await session.post(url, query: ["a": 1], multipart: form).text == "POST /x?a=1 \(text)")
+            #expect(try await session.put(url, multipart: form).text == "PUT /x \(text)")
+            #expect(try await session.patch(url, multipart: form).text == "PATCH /x \(text)")
+            #expect(try await api.post("x", query: ["a": 1], multipart: form).text == "POST /x?a=1 \(text)")
+            #expect(try await api.put("x", multipart: form).text == "PUT /x \(text)")
+            #expect(try await api.patch("x", multipart: .init { $0 = form }).text == "PATCH /x \(text)")
+            let title = try await api.post("x", multipart: [.field("title", "Sea")])
+            #expect(title.text == "POST /x title - - Sea")
+        }
+        let error = try await rejection { $0 = [.field("a", "1"), .field("a\0", "2")] }
+        #expect(error.code == .invalidRequest)
+    }
+
     @Test("A part of unknown length makes the whole form chunked")
     func chunked() async throws {
         let receipt = try await receipt(of: .multipart { $0.stream("s") { Pieces("ab", "c") } })
@@ -182,6 +215,22 @@ struct MultipartTests {
         #expect(error.wasSent == false)
     }
 
+    // An earlier version omitted a value that could not be encoded when a form was collected.
+    @Test("The error of a part keeps its kind, also in a form within a form", arguments: [false, true])
+    func partErrors(isNested: Bool) async throws {
+        func form(_ build: (inout MultipartForm) -> Void) -> HTTPBody {
+            isNested ? .multipart { $0.part("inner", .multipart(build)) } : .multipart(build)
+        }
+        let missing = await #expect(throws: HTTPError.self) {
+            try await form { $0.file("f", at: "/nonexistent/file") }.collect()
+        }
+        #expect(missing?.code == .fileFailed && missing?.underlying is StorageError)
+        let value = await #expect(throws: HTTPError.self) {
+            try await form { $0.part("v", .json(Double.nan)) }.collect()
+        }
+        #expect(value?.code == .invalidRequest && value?.underlying is EncodingError)
+    }
+
     @Test(
         "A file whose length changes after the request starts is an error", arguments: [0, 999, 1001])
     func changedFile(_ later: Int) async throws {
@@ -229,6 +278,7 @@ struct MultipartTests {
                 try await session.send(HTTPRequest(.post, origin), body: once)
             }
             #expect(error?.code == .bodyNotReplayable)
+            #expect(error?.underlying as? MultipartError == .partNotReplayable(part: "s"))
         }
     }
 

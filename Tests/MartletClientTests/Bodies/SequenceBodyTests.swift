@@ -179,12 +179,14 @@ struct SequenceBodyTests {
     func forms() async throws {
         let pairs = [("a", "1"), ("a", "2"), ("ö &=", "x y+")]
         let dictionary = ["b": "2", "a": "1 2"]
+        let absent: String? = nil
         let rows: [(HTTPBody, String)] = [
             (.form(pairs), "a=1&a=2&%C3%B6+%26%3D=x+y%2B"),
             (.form([("a", "1"), ("a", "2")]), "a=1&a=2"),
             (.form(["a": "1"]), "a=1"),
             (.form(["z": "1", "a": "2", "z": "3"]), "z=1&a=2&z=3"),
             (.form(dictionary), "a=1+2&b=2"),
+            (.form(["a": "1", "b": absent, "c": "3"]), "a=1&c=3"),
             (.form([QueryItem(name: "a", value: nil)]), "a"),
             (.form([]), ""),
             (.form([:]), ""),

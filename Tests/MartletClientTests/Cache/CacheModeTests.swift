@@ -85,7 +85,31 @@ struct CacheModeTests {
         #expect(stale.first == .network && stale.second.source == .staleCache && stale.count == 1)
         let strict = try await CacheModeTests.sources(
             .preferCache, fresh: false, control: "max-age=1, must-revalidate")
-        #expect(strict.second.source == .validatedCache && strict.count == 2)
+        #expect(strict.second.source == .staleCache && strict.count == 1)
+    }
+
+    @Test(
+        "Without the network, preferCache and onlyIfCached serve stored responses that must be validated",
+        arguments: [CacheMode.preferCache, .onlyIfCached],
+        ["no-cache", "max-age=0, must-revalidate", "max-age=600, no-cache", "no-store"])
+    func offline(_ mode: CacheMode, _ control: String) async throws {
+        try await TestOrigin.withOrigin { _ in
+            CacheScene.answer("x", control)
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            let url = origin.url()
+            _ = try await session.get(url)
+            await origin.stop()
+            await #expect(throws: HTTPError.self) { try await session.get(url) }
+            let stored = try? await session.get(url, options: CacheScene.mode(mode))
+            guard control == "no-store" else {
+                #expect(stored?.text == "x" && stored?.statusCode == 200)
+                #expect(stored?.source == (control.hasPrefix("max-age=600") ? .cache : .staleCache))
+                return
+            }
+            // Nothing is stored: a 504 by the cache, or the error of the network.
+            #expect(stored?.statusCode == (mode == .onlyIfCached ? 504 : nil))
+        }
     }
 
     @Test("The onlyIfCached mode serves stored responses, also stale ones, or a 504 without a connection")

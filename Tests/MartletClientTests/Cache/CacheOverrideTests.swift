@@ -16,7 +16,7 @@ struct CacheOverrideTests {
     ) throws -> String? {
         var configuration = SessionConfiguration.default
         change(&configuration)
-        return configuration.otherPlace(of: try HTTPURL(url))
+        return configuration.overriddenTarget(of: try HTTPURL(url))
     }
 
     @Test("Only overrides that apply to a URL change its cache key")

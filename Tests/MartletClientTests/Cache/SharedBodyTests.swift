@@ -259,14 +259,14 @@ struct SharedBodyTests {
             let request = try HTTPRequest(.get, origin)
             let path = folder.path("first")
             let download = Task {
-                try await session.download(HTTPRequest(method: .get, url: url), to: path, overwrites: false)
+                try await session.save(HTTPRequest(method: .get, url: url), to: path, overwrites: false)
             }
             let stream = Task { try await SharedBodyTests.read(session, request) }
             #expect(await eventually { session.core.flights.memberCount == 2 })
             signals.raise("go")
             _ = try await download.value
             #expect(try await stream.value == 700_000)
-            let again = try await session.download(
+            let again = try await session.save(
                 HTTPRequest(method: .get, url: url), to: folder.path("second"), overwrites: false)
             #expect(again.source == .cache && origin.requests.count == 1)
             for name in ["first", "second"] {

@@ -91,7 +91,7 @@ struct UndecodableBodyTests {
                 let raw = try await session.get(url, options: UndecodableBodyTests.asItStands)
                 #expect(raw.body.count > UndecodableBodyTests.whole.count)
                 if isDownload {
-                    let answer = try await session.download(
+                    let answer = try await session.save(
                         HTTPRequest(method: .get, url: url), to: files.path("whole"), overwrites: false)
                     #expect(answer.source == .network)
                     #expect(try files.bytes(of: "whole") == UndecodableBodyTests.whole)

@@ -84,7 +84,7 @@ extension OneAtATime {
                     for try await _ in body {}
                 }
             case .download:
-                try await session.download(
+                try await session.save(
                     HTTPRequest(method: .get, url: origin.url()),
                     to: FilePath("/dev/shm/martlet-\(origin.port)"), overwrites: false)
             }

@@ -62,6 +62,27 @@ extension OneAtATime {
             hole.close()
         }
 
+        // An earlier version recorded no address if the connect timeout ended a race of several addresses.
+        @Test("An address that did not respond until the connect timeout is tried last the next time")
+        func rememberedSilence() async throws {
+            let hole = try await BlackHole()
+            try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin async throws in
+                let session = HTTPSession.own { configuration in
+                    configuration.resolver = ListResolver(("127.0.0.1", hole.port), ("127.0.0.1", origin.port))
+                    configuration.happyEyeballs.attemptDelay = Patience.long
+                }
+                let options = RequestOptions { $0.timeouts.connect = .milliseconds(100) }
+                let error = await #expect(throws: HTTPError.self) {
+                    try await session.get("http://name.example/", options: options)
+                }
+                #expect(error?.timeout == .connect)
+                #expect(origin.connectionCount == 0)
+                let exchange = try await session.get("http://name.example/")
+                #expect(exchange.metrics.connection?.remoteAddress == origin.address)
+            }
+            hole.close()
+        }
+
         @Test("If an address sends garbage instead of a TLS handshake, the next address is tried")
         func garbage() async throws {
             let garbage = ServerScript(.send("SSH-2.0-OpenSSH_9.2\r\n"), .awaitClose)

@@ -239,6 +239,29 @@ struct CookieJarTests {
         #expect(await self.jar(file: file(in: folder)).header(for: url) == "old=1; a=1")
     }
 
+    // An earlier version tried to read it only once. After a transient failure the jar had no cookies until a save,
+    // which also brought back the cookies that had been removed before.
+    @Test(
+        "A file that could not be read is read by the next use, also to remove its cookies", arguments: [false, true])
+    func readLater(isRemoval: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let path = file(in: folder)
+        let url = try HTTPURL(CookieJarTests.site)
+        try FileManager.default.createDirectory(atPath: path.string, withIntermediateDirectories: false)
+        let early = jar(file: path)
+        #expect(await early.header(for: url) == nil)
+        #expect(!early.isEmpty && !early.isReady)
+        try FileManager.default.removeItem(atPath: path.string)
+        let writer = jar(file: path)
+        await writer.store(setCookieValues: ["a=1; Max-Age=9"], from: url)
+        try await writer.save()
+        if isRemoval { await early.removeAll() }
+        let expected = isRemoval ? nil : "a=1"
+        #expect(await early.header(for: url) == expected)
+        try await early.save()
+        #expect(await jar(file: path).header(for: url) == expected)
+    }
+
     @Test("Saving into a directory that does not exist is an error")
     func noFolder() async throws {
         let jar = jar(file: "/nowhere/at/all/cookies")

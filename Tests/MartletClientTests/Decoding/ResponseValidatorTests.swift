@@ -202,7 +202,7 @@ struct ResponseValidatorTests {
                 #expect(error?.code == .unacceptableStatus && error?.status == 404, "\(index)")
             }
             let error = await #expect(throws: HTTPError.self) {
-                try await session.download(url, to: folder.path + "/a", overwrites: true, validate: .status(204))
+                try await session.save(url, to: folder.path + "/a", overwrites: true, validate: .status(204))
             }
             #expect(error?.code == .unacceptableStatus)
             // The results of these functions are discardable.

@@ -117,7 +117,7 @@ struct StreamValidationTests {
             #expect(stream?.code == .unacceptableContentType)
             let path = folder.path("f")
             let download = await #expect(throws: HTTPError.self) {
-                try await session.download(
+                try await session.save(
                     HTTPRequest(method: .get, url: origin.url()), to: path, overwrites: false)
             }
             #expect(download?.code == .unacceptableContentType)
@@ -145,7 +145,7 @@ struct StreamValidationTests {
                 { try await delegated.send(request) },
                 { try await plain.head(origin.url()).validated(validator) },
                 {
-                    try await plain.download(request, to: folder.path("own"), overwrites: false).validated(
+                    try await plain.save(request, to: folder.path("own"), overwrites: false).validated(
                         validator)
                 },
             ] {
@@ -228,7 +228,7 @@ struct StreamValidationTests {
         let path = folder.path("f")
         let error = await #expect(throws: HTTPError.self) {
             if isDownload {
-                try await session.download(
+                try await session.save(
                     HTTPRequest(method: .get, url: origin.url()), to: path, overwrites: false)
             } else {
                 let api = try session.host(origin.base).with { $0.validatesStatus = true }

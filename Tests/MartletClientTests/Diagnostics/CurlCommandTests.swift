@@ -27,6 +27,8 @@ struct CurlCommandTests {
         #expect(
             posted
                 == "curl https://h.example/p -H 'Content-Type: text/plain; charset=utf-8' --data-raw a")
+        let headed = try request(.head).curlCommand(body: .text("a", contentType: nil))
+        #expect(headed == "curl -X HEAD https://h.example/p -H Content-Type: --data-raw a")
         let got = try request(.get).curlCommand(body: .text("a", contentType: nil))
         #expect(got == "curl -X GET https://h.example/p -H Content-Type: --data-raw a")
     }

@@ -10,9 +10,9 @@ struct ErrorRequestTests {
         .invalidURL, .invalidRequest, .resolutionFailed, .connectFailed, .tlsFailed, .proxyFailed, .timedOut,
         .connectionLost, .emptyResponse, .truncated, .protocolViolation, .limitExceeded, .bodyTooLarge,
         .contentDecodingFailed, .unacceptableStatus, .unacceptableContentType, .decodingFailed,
-        .unacceptableBody, .tooManyRedirects, .redirectRejected, .authenticationFailed, .bodyNotReplayable,
-        .bodyLengthMismatch, .bodySourceFailed, .fileFailed, .diskFull, .fileExists, .alreadyInProgress,
-        .cachedBodyCorrupted, .sessionInvalidated, .systemFailed,
+        .unacceptableBody, .tooManyRedirects, .redirectRejected, .linkRejected, .authenticationFailed,
+        .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed, .diskFull, .fileExists,
+        .alreadyInProgress, .cachedBodyCorrupted, .sessionInvalidated, .systemFailed,
     ]
 
     @Test("The description and localizedDescription of every error begin with the request")
@@ -141,7 +141,7 @@ struct ErrorRequestTests {
             }
         },
         Row("a download's status", .unacceptableStatus, path: "/404?limit=20&token=***", status: 404) {
-            try await $0.download(request($1, "/404"), to: "/nowhere/f", overwrites: true)
+            try await $0.save(request($1, "/404"), to: "/nowhere/f", overwrites: true)
         },
         Row("a file that cannot be created", .fileFailed) {
             try await $0.download(request($1), to: "/nowhere/f")

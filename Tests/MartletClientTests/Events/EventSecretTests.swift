@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Martlet
 import MartletTesting
 import Synchronization
@@ -16,7 +17,7 @@ struct EventSecretTests {
     }
 
     @Test(
-        "Printed events contain no fields, cookies, credentials, queries, fragments or bodies"
+        "Printed and encoded events contain no fields, cookies, credentials, queries, fragments or bodies"
     )
     func printed() async throws {
         try await TestOrigin.withOrigin { request in
@@ -52,7 +53,8 @@ struct EventSecretTests {
             for await event in events {
                 var dumped = ""
                 dump(event, to: &dumped)
-                collecting.texts.withLock { $0 += ["\(event)", dumped] }
+                let encoded = String(decoding: try JSONEncoder().encode(event), as: UTF8.self)
+                collecting.texts.withLock { $0 += ["\(event)", dumped, encoded] }
             }
             let texts = collecting.texts.withLock { $0 }
             #expect(texts.count > 20)

@@ -58,7 +58,7 @@ struct SessionDelegateTests {
                 let count = try await session.stream(request) { _, body in try await body.collect().count }
                 #expect(count == 50_000)
             case "file":
-                try await session.download(
+                try await session.save(
                     HTTPRequest(method: .get, url: origin.url()), to: folder.path("file"), overwrites: false)
             default: _ = try await session.get(origin.url())
             }
@@ -321,6 +321,30 @@ struct SessionDelegateTests {
         }
     }
 
+    @Test(
+        "A new body is requested only for a retry that the budget and the total timeout allow",
+        arguments: [true, false])
+    func newBodyOfPreventedRetry(isInTime: Bool) async throws {
+        try await TestOrigin.withOrigin { request in
+            _ = try await request.collectBody()
+            return OriginResponse(503)
+        } run: { origin async throws in
+            let delegate = RecordingDelegate(body: { .once(SessionDelegateTests.pieces("again"), length: 5) })
+            let session = SessionDelegateTests.session(delegate) {
+                $0.retry = .transient(
+                    maximumAttempts: 20, backoff: .constant(isInTime ? .zero : .seconds(3600)), budget: 0)
+                $0.timeouts.total = Patience.long
+            }
+            let exchange = try await session.send(
+                HTTPRequest(method: .put, url: origin.url("/a")),
+                body: .once(SessionDelegateTests.pieces("first"), length: 5))
+            #expect(exchange.statusCode == 503)
+            // A new session has a budget of ten retries.
+            #expect(delegate.calls.count { $0 == "new body" } == (isInTime ? 10 : 0))
+            #expect(origin.requests.count == (isInTime ? 11 : 1))
+        }
+    }
+
     @Test("The delegate can cancel a call when the head arrives")
     func cancel() async throws {
         try await TestOrigin.withOrigin { _ in
@@ -434,7 +458,7 @@ struct SessionDelegateTests {
             let delegate = RecordingDelegate(
                 received: { _ in .becomeDownload(to: folder.path("ignored")) }, place: folder.path("chosen"))
             let session = SessionDelegateTests.session(delegate)
-            try await session.download(
+            try await session.save(
                 HTTPRequest(method: .get, url: origin.url()), to: folder.path("said"), overwrites: false)
             #expect(try folder.contents() == ["chosen"])
             #expect(delegate.calls == ["received 200", "destination", "downloaded chosen", "answered 200"])

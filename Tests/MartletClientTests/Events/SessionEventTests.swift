@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Martlet
 import MartletTesting
 import Synchronization
@@ -60,6 +61,62 @@ struct SessionEventTests {
 
     struct Unexpected: Error {}
 
+    @Test("An event is encoded as an object with the names of its values, for logs")
+    func encoding() throws {
+        let connection = ConnectionInformation(remoteAddress: "192.0.2.1:80", localAddress: "192.0.2.2:5000")
+        var metrics = HTTPMetrics()
+        (metrics.total, metrics.dns, metrics.connection) = (.milliseconds(20), .microseconds(1500), connection)
+        let url = try HTTPURL("https://u:p@a.example/?token=hunter2")
+        metrics.hops = [HTTPHop(reason: .redirect, method: .get, url: url, status: 302, ended: .milliseconds(5))]
+        let address = #"{"localAddress":"192.0.2.2:5000","remoteAddress":"192.0.2.1:80"}"#
+        let hop =
+            #"{"delay":0,"ended":0.005,"method":"GET","reason":"redirect","status":302,"#
+            + #""url":"https://a.example/?token=***"}"#
+        let measured =
+            #"{"attempts":1,"connection":\#(address),"dns":0.0015,"hops":[\#(hop)],"isConnectionReused":false,"#
+            + #""receivedBodyByteCount":0,"sentByteCount":0,"total":0.02,"wait":0}"#
+        let rows: [(SessionEvent.Kind, String)] = [
+            (
+                .started(method: .get, url: "https://a.example/b"),
+                #"{"call":7,"elapsed":1.5,"event":"started","method":"GET","url":"https://a.example/b"}"#
+            ), (.suspended, #"{"call":7,"elapsed":1.5,"event":"suspended"}"#),
+            (.resumed, #"{"call":7,"elapsed":1.5,"event":"resumed"}"#),
+            (
+                .connectionOpened(connection),
+                #"{"call":7,"connection":\#(address),"elapsed":1.5,"event":"connectionOpened"}"#
+            ),
+            (
+                .connectionReused(connection),
+                #"{"call":7,"connection":\#(address),"elapsed":1.5,"event":"connectionReused"}"#
+            ), (.requestSent(attempt: 2), #"{"attempt":2,"call":7,"elapsed":1.5,"event":"requestSent"}"#),
+            (
+                .redirected(status: 302, to: "https://b.example/"),
+                #"{"call":7,"elapsed":1.5,"event":"redirected","status":302,"to":"https://b.example/"}"#
+            ), (.challenged(status: 401), #"{"call":7,"elapsed":1.5,"event":"challenged","status":401}"#),
+            (
+                .retrying(status: nil, error: .connectFailed, delay: .milliseconds(250)),
+                #"{"call":7,"delay":0.25,"elapsed":1.5,"error":"connectFailed","event":"retrying"}"#
+            ),
+            (
+                .responseReceived(status: 200, byteCount: 5, source: .network),
+                #"{"byteCount":5,"call":7,"elapsed":1.5,"event":"responseReceived","source":"network","status":200}"#
+            ), (.finished(metrics), #"{"call":7,"elapsed":1.5,"event":"finished","metrics":\#(measured)}"#),
+            (.failed(.timedOut), #"{"call":7,"elapsed":1.5,"error":"timedOut","event":"failed"}"#),
+            (.failed(nil), #"{"call":7,"elapsed":1.5,"event":"failed"}"#),
+            (.cancelled, #"{"call":7,"elapsed":1.5,"event":"cancelled"}"#),
+        ]
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        func text(_ event: SessionEvent) throws -> String {
+            String(decoding: try encoder.encode(event), as: UTF8.self)
+        }
+        for (kind, expected) in rows {
+            #expect(try text(SessionEvent(kind, call: 7, elapsed: .milliseconds(1500))) == expected)
+        }
+        #expect(try text(SessionEvent(.dropped(3))) == #"{"count":3,"event":"dropped"}"#)
+        #expect(try text(SessionEvent(.sessionInvalidated)) == #"{"event":"sessionInvalidated"}"#)
+    }
+
     @Test("Redirects, challenges and retries emit events in order, with consecutive attempt numbers")
     func hops() async throws {
         try await TestOrigin.withOrigin { request in
@@ -84,6 +141,25 @@ struct SessionEventTests {
                     "challenged 401",
                     "reused", "sent 3", "retrying 503 -", "reused", "sent 4", "response 200 2", "finished",
                     "invalidated",
+                ])
+        }
+    }
+
+    @Test("A retry after a cut body emits the event of the second response, too")
+    func cutBody() async throws {
+        let cut = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
+        let whole = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .awaitClose)
+        try await TestOrigin.withOrigin(scripts: cut, whole) { origin async throws in
+            let session = HTTPSession.own { $0.retry = .transient(backoff: .constant(.zero)) }
+            let events = session.events
+            _ = try await session.get(origin.url())
+            await session.finishAndInvalidate()
+            #expect(
+                await SessionEventTests.all(events).map(SessionEventTests.word) == [
+                    "started GET", "opened", "sent 1", "response 200 10", "retrying 0 truncated",
+                    "opened", "sent 2", "response 200 10", "finished", "invalidated",
                 ])
         }
     }

@@ -109,7 +109,7 @@ struct EarlyEndTests {
         let folder = try TemporaryFolder()
         try await HostileScene.with(.plain, script) { scene in
             let error = await #expect(throws: HTTPError.self) {
-                try await scene.session.download(
+                try await scene.session.save(
                     HTTPRequest(method: .get, url: scene.base), to: FilePath(folder.path + "/file")
                 ) {
                     progress in

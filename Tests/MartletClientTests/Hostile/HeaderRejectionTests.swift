@@ -32,9 +32,13 @@ struct HeaderRejectionTests {
         },
         Place(testDescription: "stream") { try await $0.stream($1, headers: $2) { _, _ in } },
         Place(testDescription: "upload") { try await $0.upload(.text("x"), to: $1, headers: $2) },
+        Place(testDescription: "save") { session, url, headers in
+            let folder = try TemporaryFolder()
+            try await session.save(url, to: folder.path("f"), overwrites: false, headers: headers)
+        },
         Place(testDescription: "download") { session, url, headers in
             let folder = try TemporaryFolder()
-            try await session.download(url, to: folder.path("f"), overwrites: false, headers: headers)
+            try await session.download(url, to: folder.path("f"), headers: headers)
         },
         Place(testDescription: "task") { _ = try await $0.task(for: $1, headers: $2).value },
         Place(testDescription: "events") { for try await _ in $0.events(from: $1, headers: $2) {} },
@@ -148,6 +152,20 @@ struct HeaderRejectionTests {
         #expect(Array(HTTPHeaders(["b": "1", "a": "2"])).map(\.name.rawName) == ["a", "b"])
         #expect(!"\(HTTPHeaders(["Authorization": "hunter2"]))".contains("hunter2"))
         #expect(HTTPHeaders(fields) == headers)
+    }
+
+    @Test("A field of a literal whose value is nil is omitted")
+    func absentFields() async throws {
+        let (tag, absent) = (String?.some("\"v1\""), String?.none)
+        let headers: HTTPHeaders = [.ifNoneMatch: tag, "X-A": absent, "X-B": nil, "X-C": "c", "X-C": absent]
+        #expect(headers.map(\.name.rawName) == ["If-None-Match", "X-C"])
+        #expect(headers[.ifNoneMatch] == "\"v1\"" && headers["X-C"] == "c")
+        #expect(["Bad Name": absent] as HTTPHeaders == HTTPHeaders())
+        try await TestOrigin.withOrigin(respond: { _ in .text("x") }) { origin in
+            _ = try await HTTPSession.own().get(origin.url(), headers: ["X-A": absent, "X-B": tag])
+            let fields = try #require(origin.requests.first?.headers)
+            #expect(fields["X-A"] == nil && fields["X-B"] == "\"v1\"")
+        }
     }
 
     @Test("Fields of a call replace those of the request and of the session")

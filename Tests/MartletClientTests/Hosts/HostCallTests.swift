@@ -45,6 +45,23 @@ struct HostCallTests {
             #expect(try await session.post(url, query: ["a": 1], json: ["n": 1]).text == "POST /v2/x?a=1 \(json)")
             #expect(try await session.put(url, json: ["n": 1]).text == "PUT /v2/x \(json)")
             #expect(try await session.patch(url, json: ["n": 1]).text == "PATCH /v2/x \(json)")
+            let (name, nick) = ("Ada L.", String?.none)
+            #expect(try await api.get("x", query: ["nick": nick]).text == "GET /v2/x - ")
+            let mixed = try await session.get(url, query: ["q": .value(name), "nick": .value(nick), "limit": 20])
+            #expect(mixed.text == "GET /v2/x?limit=20&q=Ada%20L. - ")
+            let sent = "\(form) name=Ada+L.&tag=1&tag=2"
+            let senders: [(any HTTPSender, String)] = [(api, "x"), (session, url)]
+            for (sender, x) in senders {
+                let fields: KeyValuePairs<String, String?> = ["name": name, "nick": nick, "tag": "1", "tag": "2"]
+                #expect(try await sender.post(x, query: ["a": 1], form: fields).text == "POST /v2/x?a=1 \(sent)")
+                #expect(try await sender.put(x, form: fields).text == "PUT /v2/x \(sent)")
+                #expect(try await sender.patch(x, form: fields).text == "PATCH /v2/x \(sent)")
+                #expect(try await sender.post(x, form: ["a": nick, "b": name]).text == "POST /v2/x \(form) b=Ada+L.")
+                #expect(try await sender.post(x, form: ["a": "b"]).text == "POST /v2/x \(form) a=b")
+            }
+            #expect(try await api.post(form: ["a": "b"]).text == "POST /v2 \(form) a=b")
+            #expect(try await api.send(.put, "x", query: ["a": 1], body: .text("b")).text == "PUT /v2/x?a=1 \(text) b")
+            #expect(try await api.send(.delete, "x").text == "DELETE /v2/x - ")
             let options = try await api.request(method: .options, "x", parameters: ["a": 1], body: .text("b"))
             #expect(options.text == "OPTIONS /v2/x?a=1 \(text) b")
             #expect(try await api.head("x", query: ["q": "1"]).statusCode == 200)

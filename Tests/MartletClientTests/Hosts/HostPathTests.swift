@@ -1,8 +1,14 @@
+import FoundationEssentials
 import Martlet
 import Testing
 
 @Suite("Paths of a host")
 struct HostPathTests {
+    /// An identifier of a program, which is a segment by its description.
+    private struct UserID: HTTPPathSegment, CustomStringConvertible {
+        var description: String { "u/7" }
+    }
+
     private func url(_ path: String, at base: String = "https://api.example.com/v2") throws -> String {
         try HTTPSession().host(base).url(for: path).absoluteString
     }
@@ -119,6 +125,46 @@ struct HostPathTests {
         #expect(alone?.code == .invalidURL && alone?.message.contains("need a host") == true)
     }
 
+    @Test("A segment can be a text, an integer, a UUID or a type of the program, also in one path")
+    func segmentTypes() throws {
+        let uuid = try #require(UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))
+        let part = "a/b".split(separator: "/")[1]
+        let segments: [(any HTTPPathSegment, String)] = [
+            ("a/b", "a%2Fb"), (part, "b"), (42, "42"), (-1 as Int32, "-1"), (Int64.max, "9223372036854775807"),
+            (7 as UInt, "7"), (8 as UInt32, "8"), (UInt64.max, "18446744073709551615"),
+            (uuid, "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"), (UserID(), "u%2F7"),
+        ]
+        let api = try HTTPSession().host("https://api.example.com/v2")
+        for (segment, text) in segments {
+            #expect(try api.base.appending("x", segment).absoluteString == "https://api.example.com/v2/x/\(text)")
+            #expect(try api.prepare(.get, .path("x", segment)).request.path == "/v2/x/\(text)")
+        }
+        let id = 42
+        #expect(try api.prepare(.get, .path("users", id, "avatar")).request.path == "/v2/users/42/avatar")
+        #expect(try api.prepare(.get, [1, 2]).request.path == "/v2/1/2")
+        #expect(try api.prepare(.get, "a/b".split(separator: "/")).request.path == "/v2/a/b")
+    }
+
+    @Test("Segments are appended to the path of a URL, whose query and fragment are preserved")
+    func appending() throws {
+        for (url, expected) in [
+            ("https://a.example", "https://a.example/b/1"), ("https://a.example/x", "https://a.example/x/b/1"),
+            ("https://a.example/x/", "https://a.example/x/b/1"),
+            ("https://u:p@a.example:8443/x?q=1#f", "https://u:p@a.example:8443/x/b/1?q=1#f"),
+        ] {
+            #expect(try HTTPURL(url).appending("b", 1).absoluteString == expected)
+        }
+        let base = try HTTPURL("https://a.example/x")
+        #expect(try base.appending() == base)
+        for segment in ["", ".", ".."] {
+            let error = #expect(throws: HTTPURL.ParseError.self) { try base.appending("b", segment) }
+            #expect(error?.code == .invalidSegment && error?.description.hasPrefix("segment 2 ") == true)
+        }
+        let long = String(repeating: "/", count: HTTPURL.lengthLimit / 3)
+        let error = #expect(throws: HTTPURL.ParseError.self) { try base.appending(long) }
+        #expect(error?.code == .tooLong)
+    }
+
     @Test("A whole URL with another scheme is rejected")
     func otherSchemes() throws {
         #expect(throws: HTTPError.self) { try url("ftp://api.example.com/x") }
@@ -147,6 +193,14 @@ struct HostPathTests {
         #expect(try session.host(named: "[::1]", port: 443).base.absoluteString == "https://[::1]/")
         for name in ["", "a/b", "u@a", "a?b", "a#b", "[a]", "a:80", "a\\b", "a b"] {
             #expect(throws: HTTPError.self) { try session.host(named: name) }
+        }
+        for (name, shown) in [
+            ("https://a.example", "https://a.example"), ("u:secret@a", "***@a"), ("a?key=secret", "a"), ("a/b", "a/b"),
+        ] {
+            let error = #expect(throws: HTTPError.self) { try session.host(named: name) }
+            let expected = "invalid host name “\(shown)”: give a name or an IP address"
+            #expect(error?.message.hasPrefix(expected) == true, "\(error?.message ?? "")")
+            #expect(error?.description.contains("secret") == false)
         }
         for port in [0, -1, 65_536] {
             #expect(throws: HTTPError.self) { try session.host(named: "a.example", port: port) }

@@ -4,6 +4,8 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
+@testable import MartletCore
+
 @Suite("Lifetime of a session")
 struct SessionLifetimeTests {
     @Test("A view shares the session's connections, limits and invalidation")
@@ -91,6 +93,52 @@ struct SessionLifetimeTests {
             #expect(await eventually { session.diagnostics.isIdle })
             let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
             #expect(error?.code == .sessionInvalidated)
+        }
+    }
+
+    @Test(
+        "A call that runs when its session finishes still follows redirects and is retried", arguments: [true, false])
+    func finishRetries(hasDeadline: Bool) async throws {
+        let signals = SignalBox()
+        try await TestOrigin.withOrigin { request in
+            switch request.number {
+            case 1:
+                try await signals.wait(for: "go")
+                return OriginResponse(503)
+            case 2: return .redirect(to: "/end")
+            default: return .text("end")
+            }
+        } run: { origin in
+            signals.use(origin)
+            let session = HTTPSession.own { $0.retry = .transient(backoff: .constant(.zero)) }
+            let call = Task { try await session.get(origin.url()) }
+            try await origin.waitForRequests(count: 1)
+            let finishing = Task {
+                if hasDeadline {
+                    await session.finishAndInvalidate(within: Patience.long)
+                } else {
+                    await session.finishAndInvalidate()
+                }
+            }
+            #expect(await eventually { session.core.calls.isInvalidated })
+            origin.signals.raise("go")
+            let exchange = try await call.value
+            #expect(exchange.text == "end" && exchange.metrics.hops.map(\.reason) == [.retry, .redirect])
+            await finishing.value
+        }
+    }
+
+    @Test("A call that waits for a retry is cancelled when the time to finish is over")
+    func finishAmidRetryDelay() async throws {
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(503)
+        } run: { origin in
+            let session = HTTPSession.own { $0.retry = .transient(backoff: .constant(.seconds(3600))) }
+            let call = Task { try await session.get(origin.url()) }
+            try await origin.recorder.waitForCounts { $0.responses == 1 }
+            await session.finishAndInvalidate(within: .milliseconds(10))
+            await #expect(throws: CancellationError.self) { try await call.value }
+            #expect(origin.requests.count == 1)
         }
     }
 

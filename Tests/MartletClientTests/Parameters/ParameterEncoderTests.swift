@@ -33,6 +33,25 @@ struct ParameterEncoderTests {
             ])
     }
 
+    @Test("A literal of mixed kinds takes variables of any type, and absent ones are null")
+    func variables() throws {
+        let (text, page, absent, start) = ("a b", Int?.some(2), Int?.none, Date(timeIntervalSince1970: 0))
+        let tree: ParameterValue = try [
+            "q": .value(text), "page": .value(page), "size": .value(absent), "order": .value(Filter.Order.newest),
+            "after": .value(start), "tags": ["x", .value(text)], "limit": 20,
+        ]
+        #expect(
+            tree == [
+                "q": "a b", "page": 2, "size": nil, "order": "newest", "after": .date(start), "tags": ["x", "a b"],
+                "limit": 20,
+            ])
+        #expect(
+            try QueryEncoding().encoded(tree)
+                == "after=1970-01-01T00%3A00%3A00Z&limit=20&order=newest&page=2&q=a%20b&tags=x&tags=a%20b")
+        let error = #expect(throws: HTTPError.self) { try ParameterValue.value(Double.nan) }
+        #expect(error?.code == .invalidRequest && error?.message.contains("infinite or NaN") == true)
+    }
+
     @Test("A tree is kept unchanged, at the top and inside a dictionary")
     func trees() throws {
         let tree: ParameterValue = ["a": .set([1]), "b": nil]
@@ -96,6 +115,72 @@ struct ParameterEncoderTests {
     @Test("A value that wraps itself endlessly is an error")
     func wrapping() throws {
         let error = #expect(throws: ParameterError.self) { try ParameterValue(encoding: Wrapper()) }
+        #expect(error?.code == .tooDeep)
+    }
+
+    /// The number 1 within a number of containers.
+    struct Nested: Encodable {
+        enum Kind: CaseIterable { case objects, arrays, wrappers, superclasses, nestedContainers }
+        private enum Keys: CodingKey { case a }
+
+        let kind: Kind
+        let depth: Int
+
+        func encode(to encoder: any Encoder) throws {
+            let inner = depth > 1 ? Nested(kind: kind, depth: depth - 1) : nil
+            switch kind {
+            case .objects:
+                var container = encoder.container(keyedBy: Keys.self)
+                if let inner { try container.encode(inner, forKey: .a) } else { try container.encode(1, forKey: .a) }
+            case .arrays:
+                var container = encoder.unkeyedContainer()
+                if let inner { try container.encode(inner) } else { try container.encode(1) }
+            case .wrappers:
+                var container = encoder.singleValueContainer()
+                if let inner { try container.encode(inner) } else { try container.encode(1) }
+            case .superclasses:
+                var container = encoder.container(keyedBy: Keys.self)
+                guard let inner else { return try container.encode(1, forKey: .a) }
+                try inner.encode(to: container.superEncoder(forKey: .a))
+            case .nestedContainers:
+                var container = encoder.container(keyedBy: Keys.self)
+                for _ in 1..<depth { container = container.nestedContainer(keyedBy: Keys.self, forKey: .a) }
+                try container.encode(1, forKey: .a)
+            }
+        }
+    }
+
+    // An earlier version counted each object and each array twice, and so rejected structures 51 deep.
+    @Test("Each container counts once towards the limit of 100", arguments: Nested.Kind.allCases)
+    func depth(of kind: Nested.Kind) throws {
+        let limit = ParameterValue.depthLimit
+        let expected = (0..<limit).reduce(1 as ParameterValue) { value, _ -> ParameterValue in
+            switch kind {
+            case .objects, .superclasses, .nestedContainers: ["a": value]
+            case .arrays: [value]
+            case .wrappers: value
+            }
+        }
+        #expect(try ParameterValue(encoding: Nested(kind: kind, depth: limit)) == expected)
+        let error = #expect(throws: ParameterError.self) {
+            try ParameterValue(encoding: Nested(kind: kind, depth: limit + 1))
+        }
+        #expect(error?.code == .tooDeep)
+        #expect(error?.description.contains("nested more than 100 deep") == true)
+    }
+
+    private struct Hollow: Encodable {
+        private enum Keys: CodingKey { case a }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Keys.self)
+            for _ in 0..<500 { container = container.nestedContainer(keyedBy: Keys.self, forKey: .a) }
+        }
+    }
+
+    @Test("Nested containers without a value are an error above the limit, too")
+    func hollow() {
+        let error = #expect(throws: ParameterError.self) { try ParameterValue(encoding: Hollow()) }
         #expect(error?.code == .tooDeep)
     }
 

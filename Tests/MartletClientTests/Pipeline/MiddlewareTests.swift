@@ -308,7 +308,7 @@ struct MiddlewareTests {
             let newest = Mutex(TransferProgress?.none)
             let folder = try TemporaryFolder()
             let file = folder.path + "/file"
-            try await session.download(
+            try await session.save(
                 HTTPRequest(method: .get, url: origin.url()), to: FilePath(file), overwrites: false
             ) { progress in newest.withLock { $0 = progress } }
             #expect(FileManager.default.contents(atPath: file)?.count == 2 * byteCount)

@@ -150,7 +150,7 @@ struct RedirectTests {
             }
             #expect(text == "there")
             let path = FilePath(folder.path + "/file")
-            try await session.download(
+            try await session.save(
                 HTTPRequest(method: .get, url: origin.url("/a")), to: path, overwrites: false)
             #expect(try folder.contents() == ["file"])
         }

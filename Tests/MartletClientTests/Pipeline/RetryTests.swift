@@ -86,7 +86,7 @@ struct RetryTests {
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: cut, whole) { origin async throws in
             let path = folder.path + "/file"
-            try await RetryTests.session().download(
+            try await RetryTests.session().save(
                 HTTPRequest(method: .get, url: origin.url()), to: FilePath(path), overwrites: false)
             #expect(try String(contentsOfFile: path, encoding: .utf8) == "0123456789")
             #expect(try folder.contents() == ["file"])
@@ -211,5 +211,45 @@ struct RetryTests {
         let error = await #expect(throws: HTTPError.self) { try await RetryTests.session().get(closed.url) }
         #expect(error?.code == .connectFailed)
         #expect(error?.attempts == 3 && error?.description.hasSuffix(" (3 attempts)") == true)
+    }
+
+    /// The limits that can prevent a retry, and the text about them.
+    private static let limits: [(RetryPolicy, attempts: Int, text: String?)] = [
+        (.transient(maximumAttempts: 2, backoff: .constant(.zero)), 2, "the limit of 2 attempts is reached"),
+        (
+            .transient(backoff: .constant(.seconds(3600))), 1,
+            "the total timeout expires before the next attempt, in 3600 s"
+        ),
+        (.transient(maximumAttempts: 20, backoff: .constant(.zero), budget: 0), 11, "the retry budget is used up"),
+        (.never, 1, nil),
+    ]
+
+    @Test("An error that is not retried because of a limit names the limit", arguments: limits.indices)
+    func limit(_ index: Int) async throws {
+        let (policy, attempts, text) = RetryTests.limits[index]
+        let closed = try ClosedPort.shared.get()
+        let session = RetryTests.session(policy) { $0.timeouts.total = .seconds(600) }
+        let error = try #require(await #expect(throws: HTTPError.self) { try await session.get(closed.url) })
+        #expect(error.code == .connectFailed && error.attempts == attempts, "\(error)")
+        if let text {
+            #expect(error.message.hasSuffix("; not retried: \(text)"), "\(error)")
+        } else {
+            #expect(!error.message.contains("not retried"), "\(error)")
+        }
+    }
+
+    @Test("An error that a retry cannot fix names no limit, and that of a cut body does")
+    func limitOfOthers() async throws {
+        let invalid = ServerScript(.expectRequestHead, .send("garbage\r\n\r\n"), .close)
+        let cut = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
+        try await TestOrigin.withOrigin(scripts: invalid, cut, cut) { origin async throws in
+            let session = RetryTests.session(.transient(maximumAttempts: 2, backoff: .constant(.zero)))
+            let wrong = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            #expect(wrong?.code == .protocolViolation && wrong?.message.contains("not retried") == false)
+            let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            #expect(error?.code == .truncated && error?.attempts == 2)
+            #expect(error?.message.hasSuffix("; not retried: the limit of 2 attempts is reached") == true)
+        }
     }
 }

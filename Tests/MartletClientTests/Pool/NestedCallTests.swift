@@ -107,6 +107,37 @@ struct NestedCallTests {
         }
     }
 
+    // An earlier version reported "2 of 1 connections".
+    @Test("The error of a timeout in the pool explains more connections than the limit allows")
+    func explainsExcess() async throws {
+        try await withOrigin { origin in
+            let session = session(.host, 2)
+            let started = Counter()
+            let request = try HTTPRequest(method: .get, url: origin.url("/endless"))
+            let held = (0..<2).map { _ in OneShot<Void>() }
+            let streams = held.map { held in
+                Task {
+                    try await session.stream(request) { _, _ in
+                        started.add()
+                        _ = await held.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
+                    }
+                }
+            }
+            #expect(await eventually(within: Patience.long) { started.count == 2 })
+            session.setPoolLimits(PoolLimits(connectionsPerHost: 1))
+            let options = RequestOptions { $0.timeouts.poolWait = .milliseconds(50) }
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(origin.url("/"), options: options)
+            }
+            let expected =
+                "2 connections to 127.0.0.1:\(origin.port) are in use, above the limit of 1 (lowered, or exceeded while"
+                + " code of the program runs): 2 by streams whose closure has not returned; raise connectionsPerHost"
+            #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
+            for held in held { held.fulfill(()) }
+            for stream in streams { try await stream.value }
+        }
+    }
+
     @Test("A wait of more than ten seconds is reported with its reason")
     func longWait() async throws {
         try await withOrigin { origin in

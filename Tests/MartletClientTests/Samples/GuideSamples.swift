@@ -105,6 +105,21 @@ enum GuideSamples {
         return configuration
     }
 
+    static func sign(_ head: HTTPRequest) -> String { "" }
+
+    static func networkMiddleware() -> SessionConfiguration {
+        var configuration = SessionConfiguration.default
+        configuration.cache = .memoryOnly()
+        configuration.networkMiddleware = [
+            ClosureMiddleware { request, _, next in
+                var request = request
+                request.headers["X-Signature"] = sign(request.head)
+                return try await next(request)
+            }
+        ]
+        return configuration
+    }
+
     static func cookies() async throws {
         var configuration = SessionConfiguration.default
         let jar = CookieJar(file: "/var/lib/app/cookies")
@@ -161,7 +176,7 @@ enum GuideSamples {
         }
     }
 
-    static func uploads(_ session: HTTPSession, _ url: String) async throws {
+    static func uploads(_ session: HTTPSession, _ url: String, nickname: String?) async throws {
         _ = try await session.post(url, body: .text("Hello"))
         _ = try await session.post(url, body: .form(["name": "Ada", "language": "Swift"]))
         _ = try await session.post(
@@ -170,6 +185,9 @@ enum GuideSamples {
                 $0.field("title", "Sea")
                 $0.file("photo", at: "/data/sea.jpg")
             })
+        try await session.post(url, form: ["name": "Ada", "nickname": nickname])
+        try await session.post(
+            url, multipart: [.field("title", "Sea"), .file("photo", at: "/data/sea.jpg")])
         let body = HTTPBody.stream(length: nil, contentType: "text/csv") { rows() }
         _ = try await session.put(url, body: body)
     }

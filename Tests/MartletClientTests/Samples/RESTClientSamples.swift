@@ -77,6 +77,14 @@ extension NotesClient {
         return notes
     }
 
+    func archive() async throws -> [Note] {
+        var notes: [Note] = []
+        for try await page in api.pages("archive", query: ["page_size": 50]) {
+            notes += try page.decode([Note].self)
+        }
+        return notes
+    }
+
     func attach(_ photo: String, to id: String, as draft: NoteDraft) async throws {
         let form = HTTPBody.multipart {
             $0.part("draft", .json(draft))
@@ -134,6 +142,9 @@ struct RESTClientSamples {
             switch request.target {
             case "/v1/notes?page_size=50&tag_names=sea": return .json(text: #"{"notes":[\#(note)],"next_cursor":"2"}"#)
             case "/v1/notes?cursor=2&page_size=50&tag_names=sea": return .json(text: #"{"notes":[\#(note)]}"#)
+            case "/v1/archive?page_size=50":
+                return .json(text: "[\(note)]", headers: ["Link": "</v1/archive?page_size=50&page=2>; rel=\"next\""])
+            case "/v1/archive?page_size=50&page=2": return .json(text: "[\(note)]")
             case "/v1/notes/7/comments": return .json(text: #"["fine"]"#)
             case "/v1/notes/a%2Fb/photos":
                 #expect(body.contains(#"{"title":"Sea"}"#) && body.contains("photo"))
@@ -148,6 +159,7 @@ struct RESTClientSamples {
         }
         let client = try NotesClient(HTTPSession(configuration: .mock(mock)), token: "t1", refreshToken: "r")
         #expect(try await client.notes(tagged: ["sea"]).map(\.id) == [7, 7])
+        #expect(try await client.archive().map(\.id) == [7, 7])
         #expect(try await client.create(NoteDraft(title: "Sea")).id == 7)
         try await client.delete("1")
         #expect(try await Self.comments(client) == ["fine"])

@@ -35,6 +35,34 @@ enum RequestSamples {
         print(found, posted)
     }
 
+    static func variables(_ session: HTTPSession, text: String, page: Int?) async throws -> HTTPExchange {
+        let results = try await session.get(
+            "https://api.example.com/users",
+            query: ["q": .value(text), "page": .value(page), "limit": 20])
+        return results
+    }
+
+    static func paths(_ api: HTTPHost) async throws -> (HTTPExchange, HTTPURL) {
+        let avatar = try await api.get(.path("users", 42, "avatar"))
+        let url = try HTTPURL("https://api.example.com/v2").appending("users", 42)
+        return (avatar, url)
+    }
+
+    static func events(_ session: HTTPSession, stored: String?) async throws -> EventStream {
+        let events = session.events(
+            from: "https://example.org/feed", lastEventID: stored,
+            options: .init { $0.failureLimit = 3 })
+        for await event in session.events {
+            print(String(decoding: try JSONEncoder().encode(event), as: UTF8.self))
+        }
+        return events
+    }
+
+    static func conditional(_ session: HTTPSession, _ url: HTTPURL, etag: String?) async throws -> HTTPExchange {
+        let fresh = try await session.get(url, headers: [.ifNoneMatch: etag])
+        return fresh
+    }
+
     static func headers(_ url: HTTPURL, id: String) async throws -> HTTPExchange {
         var configuration = SessionConfiguration.default
         configuration.headers = ["X-Client": "importer", .acceptLanguage: "de"]
@@ -56,11 +84,10 @@ enum RequestSamples {
 
     static func pages(_ session: HTTPSession) async throws -> [Issue] {
         var issues: [Issue] = []
-        var next: HTTPURL? = try HTTPURL("https://api.example.com/issues")
-        while let url = next {
-            let page = try await session.get(url)
+        let pages = session.pages(
+            "https://api.example.com/issues", query: ["per_page": 100])
+        for try await page in pages {
             issues += try page.decode([Issue].self)
-            next = page.link("next")
         }
         return issues
     }

@@ -22,6 +22,17 @@ enum SharingACacheSamples {
         print(page.source, page.cacheStatus ?? "no cache")
     }
 
+    static func offline(_ session: HTTPSession) async throws {
+        func read(_ url: String) async throws -> HTTPExchange {
+            do { return try await session.get(url) } catch is HTTPError {
+                var offline = RequestOptions()
+                offline.cacheMode = .onlyIfCached
+                return try await session.get(url, options: offline).validated()
+            }
+        }
+        print(try await read("https://example.org/"))
+    }
+
     static func twice(_ api: HTTPHost) async throws {
         let deliveries = api.deliveries(for: "birds", cache: .cacheThenRevalidate)
         for try await delivery in deliveries {

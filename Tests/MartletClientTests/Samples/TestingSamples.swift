@@ -135,6 +135,36 @@ struct TestingSamples {
         #expect(mock.recorder.requests.count == 3)
     }
 
+    @Test("An event stream pauses until the test continues it, and resumes after its last event")
+    func events() async throws {
+        let signals = OriginSignals()
+        let mock = MockTransport { request in
+            switch request.headers["Last-Event-ID"] {
+            case nil:
+                OriginResponse(
+                    contentType: "text/event-stream",
+                    body: .stream { writer in
+                        try await writer.write("id: 1\ndata: ready\n\n")
+                        try await signals.wait(for: "continue")
+                        try await writer.write("id: 2\ndata: steady\n\n")
+                    })
+            case "2": .text("id: 3\ndata: go\n\n", contentType: "text/event-stream")
+            default: .status(204)
+            }
+        }
+        let session = HTTPSession(configuration: .mock(mock))
+        var options = EventStreamOptions()
+        options.reconnectionTime = .zero
+
+        var received: [String] = []
+        for try await event in session.events(from: mock.url("/news"), options: options) {
+            received.append(event.data)
+            if event.id == "1" { signals.raise("continue") }
+        }
+        #expect(received == ["ready", "steady", "go"])
+        #expect(mock.requests.map { $0.headers["Last-Event-ID"] } == [nil, "2", "3"])
+    }
+
     @Test("A body fails in the middle")
     func middle() async throws {
         let mock = MockTransport { _ in throw OriginFault(.cut, afterBodyBytes: 1000) }

@@ -91,19 +91,30 @@ struct RequestSettingsTests {
         #expect(connector.marks == [.voice, .bestEffort, .background])
     }
 
-    @Test("A call's service class sets its priority unless the call or the session sets one")
+    @Test("The service class of a call, or else of its session, sets the priority unless a priority is set there")
     func priority() throws {
-        let settings = SessionSettings(.default)
-        func priority(_ change: (inout RequestOptions) -> Void) throws -> RequestPriority {
-            try Call(
+        func priority(
+            of session: (serviceClass: ServiceClass?, priority: RequestPriority?) = (nil, nil),
+            _ change: (inout RequestOptions) -> Void = { _ in }
+        ) throws -> RequestPriority {
+            var configuration = SessionConfiguration.default
+            configuration.serviceClass = session.serviceClass
+            if let priority = session.priority { configuration.priority = priority }
+            return try Call(
                 .get, [:], url: HTTPURL("http://a.test/"), body: .none, options: RequestOptions(change),
-                settings: settings
+                settings: SessionSettings(configuration)
             ).priority
         }
-        #expect(try priority { _ in } == .normal)
-        #expect(try priority { $0.serviceClass = .background } == .low)
-        #expect(try priority { $0.serviceClass = .bestEffort } == .normal)
-        #expect(try priority { $0.serviceClass = .voice } == .high)
+        for (serviceClass, expected) in [
+            (nil, .normal), (.background, .low), (.bestEffort, .normal), (.voice, .high),
+        ] as [(ServiceClass?, RequestPriority)] {
+            #expect(try priority { $0.serviceClass = serviceClass } == expected)
+            #expect(try priority(of: (serviceClass, nil)) == expected)
+            #expect(try priority(of: (serviceClass, .lowest)) == .lowest)
+            #expect(try priority(of: (serviceClass, .normal)) == .normal)
+            #expect(try priority(of: (serviceClass, .lowest)) { $0.serviceClass = .voice } == .high)
+            #expect(try priority(of: (serviceClass, .lowest)) { $0.priority = .high } == .high)
+        }
         #expect(
             try priority {
                 $0.serviceClass = .voice

@@ -53,6 +53,32 @@ struct EventStreamTests {
         }
     }
 
+    @Test("A stream continues after a given identifier, which received ones replace")
+    func givenIdentifier() async throws {
+        let waits = Waits()
+        try await TestOrigin.withOrigin { request in
+            request.headers["Last-Event-ID"] == "9" ? OriginResponse(204) : Self.stream("id: 9\ndata: a\n\n")
+        } run: { origin in
+            let session = HTTPSession.own()
+            let api = try session.host(origin.base)
+            let options = options(waits) { $0.lastEventID = "5" }
+            for stream in [
+                session.events(from: origin.url(), lastEventID: "7", options: options),
+                api.events(from: "feed", lastEventID: "7", options: options),
+                session.events(from: origin.url(), options: options),
+                api.events(from: "feed", lastEventID: nil, options: options),
+            ] { #expect(try await collect(stream).map(\.data) == ["a"]) }
+            #expect(
+                origin.requests.map { $0.headers["Last-Event-ID"] } == ["7", "9", "7", "9", "5", "9", "5", "9"])
+        }
+    }
+
+    @Test("Options are given as a closure")
+    func closure() {
+        let options = EventStreamOptions { ($0.reconnects, $0.failureLimit) = (false, nil) }
+        #expect(!options.reconnects && options.failureLimit == nil && options.lastEventID.isEmpty)
+    }
+
     @Test("A stream that is cut resumes after the last complete event")
     func cut() async throws {
         let waits = Waits()

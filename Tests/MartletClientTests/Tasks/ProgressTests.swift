@@ -177,7 +177,7 @@ struct ProgressTests {
             let path = FilePath("/dev/shm/martlet-progress-\(origin.port)")
             let error = try #require(
                 await #expect(throws: HTTPError.self) {
-                    try await HTTPSession.own().download(
+                    try await HTTPSession.own().save(
                         HTTPRequest(method: .get, url: origin.url()), to: path
                     ) { value in
                         values.withLock { $0.append(value) }

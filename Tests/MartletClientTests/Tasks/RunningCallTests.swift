@@ -25,7 +25,7 @@ struct RunningCallTests {
             let calls: [Task<Void, any Error>] = [
                 Task { _ = try await session.get(origin.url("/get")) },
                 Task { _ = try await session.post(origin.url("/post"), body: .bytes([1, 2, 3])) },
-                Task { _ = try await session.download(file, to: folder.path + "/file", overwrites: false) },
+                Task { _ = try await session.save(file, to: folder.path + "/file", overwrites: false) },
                 Task { try await session.stream(stream) { _, body in for try await _ in body {} } },
                 Task { for try await _ in try await session.open(origin.url("/body/open")).body {} },
             ]

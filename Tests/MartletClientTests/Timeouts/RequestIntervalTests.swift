@@ -5,6 +5,8 @@ import MartletTransport
 import Synchronization
 import Testing
 
+@testable import MartletCore
+
 @Suite("The minimum time between requests to one origin", .timeLimit(.minutes(20)))
 struct RequestIntervalTests {
     /// The origin records the time at which each request arrives.
@@ -97,6 +99,27 @@ struct RequestIntervalTests {
                     try await session.get(second.url("/a"), timeout: .milliseconds(50))
                 }
             }
+        }
+    }
+
+    // An earlier version never stopped to check each request.
+    @Test("Once the last interval is removed, requests are not delayed")
+    func removed() async throws {
+        try await Self.withOrigin { origin, arrivals in
+            let session = HTTPSession.own()
+            let (first, second) = (try HTTPURL(origin.base).origin, try HTTPURL("http://other.example").origin)
+            #expect(!session.core.pacer.isActive)
+            session.setRequestInterval(Patience.long, for: first)
+            session.setRequestInterval(Patience.long, for: second)
+            _ = try await session.get(origin.url("/a"))
+            session.setRequestInterval(nil, for: first)
+            #expect(session.core.pacer.isActive)
+            session.setRequestInterval(.zero, for: second)
+            #expect(!session.core.pacer.isActive)
+            let start = ContinuousClock.now
+            _ = try await session.get(origin.url("/a"))
+            #expect(ContinuousClock.now - start < Patience.ending)
+            #expect(arrivals().count == 2)
         }
     }
 

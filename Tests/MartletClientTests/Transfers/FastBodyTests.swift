@@ -101,7 +101,7 @@ struct FastBodyTests {
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let session = HTTPSession.own()
             let path = folder.path + "/body"
-            try await session.download(
+            try await session.save(
                 HTTPRequest(method: .get, url: origin.url()), to: FilePath(path), overwrites: false)
             let written = try Data(contentsOf: URL(filePath: path))
             #expect(written.count == length)

@@ -95,7 +95,7 @@ final class SynchronousScene: Sendable {
         case .downloadProgress:
             let request = try HTTPRequest(method: .get, url: url)
             let path = FilePath(folder.path + "/file-\(entered.count)")
-            try await session.download(request, to: path, overwrites: false) { _ in
+            try await session.save(request, to: path, overwrites: false) { _ in
                 self.enter(.downloadProgress)
             }
         case .serializer:

@@ -178,7 +178,7 @@ final class UserScene: Sendable {
         case .destination, .downloadFinished, .headValidator:
             let request = try HTTPRequest(method: .get, url: origin.url("/start"))
             let path = FilePath(folder.path + "/file-\(entered.count)-\(CallNumbers.next())")
-            return try await session.download(request, to: path, overwrites: false, options: options)
+            return try await session.save(request, to: path, overwrites: false, options: options)
         default: return try await session.get(origin.url("/start"), options: options)
         }
     }

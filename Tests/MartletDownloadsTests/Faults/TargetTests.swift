@@ -13,12 +13,12 @@ struct TargetTests {
 
     /// Downloads a file, and runs a closure while half of it is stored.
     private func downloadMeanwhile(
-        _ collision: DownloadOptions.Collision,
+        _ collision: DownloadOptions.Collision, checksum: Checksum? = nil,
         _ meanwhile: (RangeScene) throws -> Void,
         then check: (RangeScene, Result<DownloadResult, any Error>) async throws -> Void
     ) async throws {
         try await RangeScene.with(TargetTests.held) { scene in
-            let options = RangeScene.options { $0.collision = collision }
+            let options = RangeScene.options { ($0.collision, $0.checksum) = (collision, checksum) }
             let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: options)
             try await scene.ranges.signals.wait(for: "middle")
@@ -74,6 +74,36 @@ struct TargetTests {
         }
     }
 
+    @Test("A file that appears during the download is no result if it differs from the checksum, and the bytes stay")
+    func appearsDifferent() async throws {
+        try await downloadMeanwhile(.skip, checksum: try Samples.sha256(Samples.one)) { scene in
+            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+        } then: { scene, result async throws in
+            #expect(code(result) == .checksumMismatch, "\(result)")
+            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try !scene.folder.parts().isEmpty)
+        }
+    }
+
+    @Test("An existing file is the result only if it has the given checksum, and stays", arguments: [true, false])
+    func existsWithChecksum(isSame: Bool) async throws {
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
+            let contents: [UInt8] = isSame ? Samples.one.contents : [1, 2, 3]
+            try scene.folder.write(contents, to: RangeScene.name)
+            let checksum = try Samples.sha256(Samples.one)
+            let run = try await scene.run(RangeScene.options { ($0.collision, $0.checksum) = (.skip, checksum) })
+            #expect(run.requests.isEmpty, "\(run.log)")
+            if isSame {
+                #expect(run.value?.verified == [checksum] && run.value?.receivedByteCount == 0, "\(run.log)")
+            } else {
+                #expect(run.error?.code == .checksumMismatch)
+                #expect(run.error?.message.contains(scene.path.string) == true, "\(run.log)")
+            }
+            #expect(try scene.folder.contents(of: RangeScene.name) == contents)
+            #expect(try scene.folder.names() == [RangeScene.name])
+        }
+    }
+
     @Test("A file that appears during the download is replaced if that is allowed")
     func appearsReplaced() async throws {
         try await downloadMeanwhile(.overwrite) { scene in
@@ -99,8 +129,8 @@ struct TargetTests {
         }
     }
 
-    @Test("A download of one request onto an existing file fails before the request")
-    func existsForOneRequest() async throws {
+    @Test("A download onto an existing file fails before the request, unless it overwrites the file")
+    func existsForRequest() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
             let request = try HTTPRequest(method: .get, url: scene.url)

@@ -210,9 +210,9 @@ struct PartFileTests {
         try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
         try folder.write([1], to: "a.bin.martlet-part-")
         try folder.write([1], to: "a.bin.martlet-record-")
-        part.discard()
+        try part.discard()
         #expect(try folder.list().isEmpty)
-        part.discard()
+        try part.discard()
     }
 
     @Test(

@@ -134,7 +134,7 @@ struct DownloadMachineTests {
         #expect(download.error?.code == .representationChanged)
         #expect(download.machine.generation == 3 && download.mixedCount == 0)
         #expect(download.restarts == [.changed, .changed])
-        #expect(download.error?.message.contains("asked for bytes") == true)
+        #expect(download.error?.message.contains("requested bytes") == true)
     }
 
     @Test("A file that differs on each connection is fetched over the last one from its first byte")

@@ -168,6 +168,22 @@ struct DownloadItemCodecTests {
         }
     }
 
+    @Test("Neither the record of a download nor that of its received bytes is read as the other")
+    func kinds() throws {
+        #expect(throws: RecordEnvelope.FormatError.foreign) { try ResumeRecord.decode(try bytes()) }
+        #expect(throws: RecordEnvelope.FormatError.self) {
+            try DownloadItemCodec.decode(PartFolder.record([0..<10], total: 100, owner: 7).bytes)
+        }
+    }
+
+    @Test("A record with the magic of earlier files is read")
+    func formerMagic() throws {
+        var bytes = try bytes()
+        #expect(bytes.starts(with: "MRTq".utf8))
+        bytes[3] = UInt8(ascii: "d")
+        #expect(try DownloadItemCodec.decode(DownloadItemCodecTests.sealed(bytes)).id == DownloadID(7))
+    }
+
     @Test("A record of the previous version is read, and has no publication")
     func earlierVersion() throws {
         var item = try DownloadItemCodecTests.item()

@@ -196,5 +196,5 @@ private final class FakeDownload: RunnableDownload {
         all.change(name) { $0.bandwidths.append(rate?.bytesPerSecond) }
     }
 
-    func discard() async throws { all.discard(name) }
+    func discard() async { all.discard(name) }
 }

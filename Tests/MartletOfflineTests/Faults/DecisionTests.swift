@@ -60,6 +60,36 @@ struct DecisionTests {
         }
     }
 
+    @Test("Each retry after the expiry gives a request its first lifetime, however often it is retried")
+    func retriedLateAgain() async throws {
+        let wall = Mutex(Int64(1_700_000_000_000))
+        try await OfflineScene.run { _ in
+            .text("", status: 400)
+        } _: { scene in
+            func open() async throws -> OfflineQueue {
+                try await OfflineQueue(
+                    session: OfflineScene.session, directory: scene.folder.directory,
+                    options: OfflineQueueOptions(backoff: OfflineScene.soon), files: LinuxFileSystem(),
+                    wallTime: { wall.withLock { $0 } }, boot: nil)
+            }
+            var queue = try await open()
+            let ticket = try await queue.submit(
+                try scene.request(), as: OfflineSubmission(timeToLive: .seconds(3000)))
+            for _ in 0..<3 {
+                try await queue.drained
+                await queue.close()
+                wall.withLock { $0 += 4_000_000 }
+                queue = try await open()
+                try await queue.retry(ticket.id)
+                let entry = try #require(await queue.entries.first)
+                let left = entry.expiresAt - wall.withLock { $0 }
+                #expect(left == 3_000_000)
+                #expect(entry.submittedAt == 1_700_000_000_000)
+            }
+            await queue.close()
+        }
+    }
+
     @Test("A record that was deleted from outside does not block the lane")
     func takenAway() async throws {
         let isDown = Mutex(true)

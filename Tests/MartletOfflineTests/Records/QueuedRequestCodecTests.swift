@@ -41,6 +41,7 @@ struct QueuedRequestCodecTests {
                 request.body = body
                 request.tag = body == .none ? nil : request.tag
                 request.bootDeadline = body == .none ? nil : BootDeadline(boot: "a-b", milliseconds: 77)
+                request.renewed = body == .none ? nil : 1_700_000_500_000
                 #expect(try QueuedRequestCodec.decode(QueuedRequestCodec.encode(request)) == request)
             }
         }
@@ -71,16 +72,17 @@ struct QueuedRequestCodecTests {
 
     @Test("A file of a later version is distinguished from a damaged one")
     func later() throws {
-        let later = RecordEnvelope(magic: "MRTo", version: 3, byteLimit: 1000)
+        let later = RecordEnvelope(magic: "MRTo", version: 4, byteLimit: 1000)
         let bytes = try later.encode { $0.write(UInt64(1)) }
-        #expect(throws: RecordEnvelope.FormatError.version(3)) { try QueuedRequestCodec.decode(bytes) }
+        #expect(throws: RecordEnvelope.FormatError.version(4)) { try QueuedRequestCodec.decode(bytes) }
     }
 
-    @Test("A file of version 1, which has no deadline since boot, is read")
-    func first() throws {
-        let request = try Self.sample(.dead(Self.letter))
-        let bytes = try RecordEnvelope(magic: "MRTo", version: 1, byteLimit: 1 << 20).encode { writer in
-            QueuedRequestCodec.write(request, to: &writer, version: 1)
+    @Test("A file of an earlier version, which lacks the fields of later ones, is read", arguments: [1, 2] as [UInt16])
+    func earlier(version: UInt16) throws {
+        var request = try Self.sample(.dead(Self.letter))
+        if version >= 2 { request.bootDeadline = BootDeadline(boot: "a-b", milliseconds: 77) }
+        let bytes = try RecordEnvelope(magic: "MRTo", version: version, byteLimit: 1 << 20).encode { writer in
+            QueuedRequestCodec.write(request, to: &writer, version: version)
         }
         #expect(try QueuedRequestCodec.decode(bytes) == request)
     }

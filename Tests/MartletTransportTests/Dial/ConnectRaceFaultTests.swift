@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import MartletTransport
@@ -32,6 +33,22 @@ struct ConnectRaceFaultTests {
         #expect(ConnectRace.isFaultOfAddress(.closed))
         #expect(ConnectRace.isFaultOfAddress(.timedOut))
         #expect(ConnectRace.isFinal(.timedOut))
+    }
+
+    @Test(
+        "A lack of resources on this machine does not mark the address as failed, other errors of the system do",
+        arguments: [
+            (EMFILE, false), (ENFILE, false), (ENOMEM, false), (ENOBUFS, false), (ECONNREFUSED, true),
+            (ENETUNREACH, true), (EHOSTUNREACH, true), (EADDRNOTAVAIL, true), (EAFNOSUPPORT, true),
+        ])
+    func shortages(code: Int32, isFault: Bool) throws {
+        let error = SystemError(operation: "socket", code: code)
+        let failed = TransportError.connect([ConnectError(address: "127.0.0.1:80", error: error)])
+        #expect(ConnectRace.isFaultOfAddress(failed) == isFault)
+        #expect(ConnectRace.isFaultOfAddress(.system(error)) == isFault)
+        var outcome = ConnectRace.Outcome()
+        outcome.attemptFailed(try #require(SocketAddress(literal: "127.0.0.1", port: 80)), failed)
+        #expect(outcome.failedAddresses.isEmpty == !isFault)
     }
 
     @Test("A rejected certificate and a cancelled dial do not mark the address as failed")

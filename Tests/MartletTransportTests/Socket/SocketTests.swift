@@ -37,12 +37,7 @@ struct SocketTests {
     }
 
     private func connect(to address: SocketAddress, _ loop: EventLoop) async throws(TransportError) {
-        let attempt: ConnectAttempt
-        do throws(ConnectError) {
-            attempt = try ConnectAttempt(to: address, options: SocketOptions(), loop: loop)
-        } catch {
-            throw .connect([error])
-        }
+        let attempt = try ConnectAttempt(to: address, options: SocketOptions(), loop: loop)
         try await attempt.finish(until: StreamPair.soon)
     }
 

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// Reads identities and checks that key and certificate belong together. Blocks: deriving a key from a pass phrase
-/// takes milliseconds, or longer if the file specifies more rounds.
+/// The loader of identities, which checks that key and certificate belong together. It blocks: deriving a key from a
+/// pass phrase takes milliseconds, or longer if the file specifies more rounds.
 enum TLSIdentityLoader {
     /// Reads an identity.
     /// - Throws: `.identity`, `.passphraseRequired`, `.wrongPassphrase`.
@@ -84,7 +84,7 @@ struct LoadedIdentity {
     }
 }
 
-/// Reads PKCS#12 files (RFC 7292).
+/// The parser of PKCS#12 files (RFC 7292).
 private enum PKCS12Parser {
     private enum Opened {
         case contents(LoadedIdentity)
@@ -168,8 +168,7 @@ private enum PKCS12Parser {
     }
 }
 
-/// An OpenSSL library context with the legacy algorithms, which the default context does not have. The object owns the
-/// context, and frees it.
+/// The owner of an OpenSSL library context with the legacy algorithms, which the default context does not have.
 @safe package final class LegacyOpenSSLContext {
     package let pointer: OpaquePointer
     private let legacy: OpaquePointer

@@ -13,7 +13,7 @@ enum ChainRule {
         for index in unsafe chain.indices {
             let certificate = unsafe chain[index]
             if let verificationError = unsafe verificationError(of: certificate) { return verificationError }
-            // The form of a trust anchor does not matter: it is trusted as it is.
+            // The form of a trust anchor does not matter.
             guard unsafe index < chain.count - 1 else { continue }
             if let reason = unsafe formalError(of: certificate) {
                 return .badCertificate(reason: reason, code: Int(X509_V_ERR_CERT_REJECTED))
@@ -32,12 +32,10 @@ enum ChainRule {
     private static func verificationError(of certificate: OpaquePointer) -> TLSError.Kind? {
         if let key = unsafe X509_get0_pubkey(certificate) {
             if unsafe EVP_PKEY_get_base_id(key) == EVP_PKEY_DSA {
-                return .weakKey(reason: "a DSA key, which no server or authority uses any more")
+                return .weakKey(reason: "a DSA key, which is obsolete")
             }
             let bits = unsafe martlet_rsa_bits(key)
-            if bits % 8 != 0 {
-                return .weakKey(reason: "an RSA key of \(bits) bits, which is not a multiple of 8")
-            }
+            if bits % 8 != 0 { return .weakKey(reason: "an RSA key of \(bits) bits, which is not a multiple of 8") }
         }
         let reason: String? =
             if unsafe hasDuplicateExtensions(certificate) {
@@ -99,8 +97,8 @@ enum LeafRule {
     /// - Parameters:
     ///   - isServer: Whether the certificate is a server's.
     ///   - matchedName: The certificate's name that matched the host, if one was requested.
-    ///   - isNamed: Whether this certificate itself is pinned, or given as a root. It may then be an authority's, like
-    ///     those that `openssl req -x509` creates.
+    ///   - isNamed: Whether this certificate itself is pinned or a given root. It may then be an authority's, such as
+    ///     one that `openssl req -x509` creates.
     static func verificationError(
         of leaf: OpaquePointer, isServer: Bool, matchedName: String?, host: String, isNamed: Bool,
         suffixes: PublicSuffixRule

@@ -36,11 +36,11 @@ public struct PresentedCertificate: Hashable, Sendable, CustomStringConvertible 
 /// The input of a custom trust policy: the certificates that a server has sent, and the result of their verification by
 /// OpenSSL and by Martlet's own rules.
 public struct PresentedChain: Sendable {
-    /// The certificates as the server sent them, its own first. The server has proven possession of that key only.
+    /// The certificates as the server sent them, its own first. The server has proven possession of its own key only.
     public let certificates: [PresentedCertificate]
     /// The chain from the server's certificate to the trusted root; empty if there is a ``verificationError``.
     public let verified: [PresentedCertificate]
-    /// The reason to reject the chain, a wrong host name included; `nil` if the policy would accept the chain.
+    /// The reason to reject the chain, such as another host name; `nil` if the policy without its closure accepts it.
     public let verificationError: TLSError.Kind?
     /// The host for which the certificate must be issued: an ASCII name in lower case, or an address.
     public let host: String

@@ -60,7 +60,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "sha256//\(base64)" }
 }
 
-/// Pins in the form in which chains are compared: each pinned certificate as its SHA-256.
+/// Pins in the form that is compared with chains: each pinned certificate as its SHA-256.
 struct PinSet: Sendable {
     let publicKeys: Set<PublicKeyPin>?
     let certificates: Set<[UInt8]>
@@ -91,9 +91,9 @@ struct PinSet: Sendable {
     }
 }
 
-/// The part of a chain that pins are compared with: the verified chain. If nothing was verified, it is the leaf alone,
-/// since the server has proven possession of that key only. Stored with the session of a connection, so that pins apply
-/// to the connections that resume it as well.
+/// The part of a chain that pins are compared with: the verified chain; if nothing was verified, only the leaf, since
+/// the server has proven possession of that key only. It is stored with the session, so that pins apply to connections
+/// that resume the session as well.
 struct PinCandidates: Equatable, Sendable {
     /// The keys, the leaf's first.
     var publicKeys: [PublicKeyPin]

@@ -7,8 +7,8 @@ import MartletURL
 /// The section of private domains is omitted: `*.github.io` belongs to one owner, who may have a certificate for it
 /// (CA/Browser Forum Baseline Requirements §3.2.2.6).
 ///
-/// The text is not parsed, but stored as it is (180 KiB), and searched for whole lines. A look-up needs three searches,
-/// which take less time than verifying a signature.
+/// The text (180 KiB) is stored unparsed, and searched for whole lines. A look-up needs three searches, which take less
+/// time than verifying a signature.
 struct RegistrySuffixes: Sendable {
     /// The files of Debian's package `publicsuffix`.
     static let paths = [

@@ -158,8 +158,8 @@ struct DecodingMachineTests {
         var endings = RecentKeys<UInt64, UInt64>()
         for number in 0..<5_000 { endings.update(3, for: UInt64(number)) }
         #expect(endings[4_999] == 3)
-        #expect(endings[UInt64(5_000 - RecentKeys<UInt64, UInt64>.limit)] == 3)
-        #expect(endings[UInt64(4_999 - RecentKeys<UInt64, UInt64>.limit)] == nil)
+        #expect(endings[UInt64(5_000 - RecentKeys<UInt64, UInt64>.defaultLimit)] == 3)
+        #expect(endings[UInt64(4_999 - RecentKeys<UInt64, UInt64>.defaultLimit)] == nil)
         endings.update(4, for: 4_999)
         #expect(endings[4_999] == 4)
         var machine = machine()

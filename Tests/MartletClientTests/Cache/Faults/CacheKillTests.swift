@@ -47,16 +47,21 @@ struct CacheKillTests {
         return hits
     }
 
-    /// Returns the allocated bytes of the directory, as `du` does. A file that is renamed in between counts once.
+    /// Returns the allocated bytes of the directory, as `du` does. A file that is renamed in between counts once. The sum
+    /// is repeated if files came or went meanwhile: one that was evicted after it was counted, and one that was written
+    /// afterwards, were never there together.
     private func allocated(_ scene: CacheFaultScene) throws -> UInt64 {
         let files = LinuxFileSystem()
-        var sum = try files.status(at: scene.path).allocatedByteCount
-        var seen: Set<UInt64> = []
-        for name in scene.names {
-            guard let status = try? files.status(at: "\(scene.path)/\(name)") else { continue }
-            if seen.insert(status.identity).inserted { sum += status.allocatedByteCount }
+        while true {
+            let names = scene.names
+            var sum = try files.status(at: scene.path).allocatedByteCount
+            var seen: Set<UInt64> = []
+            for name in names {
+                guard let status = try? files.status(at: "\(scene.path)/\(name)") else { continue }
+                if seen.insert(status.identity).inserted { sum += status.allocatedByteCount }
+            }
+            if Set(scene.names) == Set(names) { return sum }
         }
-        return sum
     }
 
     /// Whether each body file belongs to an existing entry.

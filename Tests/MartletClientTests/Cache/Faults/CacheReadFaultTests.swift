@@ -86,7 +86,7 @@ struct CacheReadFaultTests {
                 scene.files.fail(.init(.read, path: name, after: 1, code: EIO))
                 if isDownload {
                     let path = FilePath(scene.folder.path).appending("whole")
-                    try await session.download(
+                    try await session.save(
                         HTTPRequest(method: .get, url: origin.url("/1/\(size)")), to: path, overwrites: false)
                     let file = try LinuxFileSystem().open(path.string, for: .reading)
                     let bytes = try LinuxFileSystem().read(file, count: size + 1, at: 0)
