@@ -77,7 +77,7 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
     /// `call` in the metadata of logs are the same number, which is never sent to servers.
     public var callNumber: UInt64 { storage.callNumber }
     /// The action of the cache and its reason, as a member of the field `Cache-Status` (RFC 9211), with `stored` if the
-    /// response was stored; `nil` without a cache.
+    /// response was stored by the end of its body; `nil` without a cache.
     public var cacheStatus: String? { storage.provenance?.cacheStatus }
     /// The header fields that the request was sent with, except `Host` and those of its body.
     package var sentFields: HTTPFields { HeadConversion.fields(storage.sentFields) }

@@ -187,7 +187,7 @@ package final class Call: Sendable {
 
     /// The priority among requests that wait for a connection.
     package var priority: RequestPriority {
-        options.priority ?? options.serviceClass?.priority ?? settings.configuration.priority
+        options.priority ?? options.serviceClass?.priority ?? settings.priority
     }
 
     var redirectPolicy: RedirectPolicy { options.redirects ?? settings.configuration.redirects }

@@ -19,6 +19,8 @@ package final class SessionSettings: Sendable {
     let isWithoutProxies: Bool
     /// The timeouts of calls without timeouts of their own.
     let timeouts: Timeouts
+    /// The priority of calls without one of their own. Reading it from the configuration would copy that for each call.
+    let priority: RequestPriority
     /// The stages that the settings of features add.
     let features: [StageSource]
     /// The stages that calls may need, in the order of the pipeline.
@@ -47,7 +49,7 @@ package final class SessionSettings: Sendable {
                 configuration.delegate != nil
                 || !(configuration.middleware.isEmpty && configuration.networkMiddleware.isEmpty)
         #endif
-        timeouts = configuration.timeouts.merged(over: .standard)
+        (timeouts, priority) = (configuration.timeouts.merged(over: .standard), configuration.priority)
         features = configuration.settings.stages
         stages = StageSource.pipeline(configuration, features)
         activeStages = stages.filter { $0.isActive(configuration) }
