@@ -106,7 +106,7 @@ let package = Package(
                 systemPackage, metrics, tracing,
             ],
             swiftSettings: strict),
-        // Settings that need no code of their feature, so that targets that use them are built before it.
+        // Settings of the cache and of cookies, so that targets that use only these do not wait for the features.
         .target(
             name: "MartletFeatureSettings", dependencies: ["MartletCache", "MartletCore"], swiftSettings: strict),
         .target(
@@ -221,7 +221,7 @@ let package = Package(
                 httpTypes, systemPackage,
             ],
             swiftSettings: strict),
-        // What the fuzzer checks, as functions of bytes, so that the tests replay it without the fuzzer.
+        // The checks of the fuzzer, as functions of bytes, so that the tests replay inputs without the fuzzer.
         .target(
             name: "MartletFuzzing",
             dependencies: features + [
@@ -230,7 +230,7 @@ let package = Package(
                 "MartletXML", "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
-        // What only the tests of this package use.
+        // Support for the tests of this package.
         .target(
             name: "MartletTestSupport",
             dependencies: [
@@ -261,7 +261,7 @@ let package = Package(
                 "MartletTestSupport", "MartletCacheChild",
             ],
             swiftSettings: strict),
-        // A process of its own for the tests of the cache, to share a folder with and to be killed.
+        // A child process of the tests of the cache, which shares a directory with them and is killed.
         .executableTarget(
             name: "MartletCacheChild", dependencies: ["MartletWire", "MartletStorage", "MartletCache"],
             path: "Tests/MartletCacheChild", swiftSettings: strict),
@@ -275,7 +275,7 @@ let package = Package(
                 httpTypes, logging, metrics, metricsTestKit, tracing, inMemoryTracing,
             ],
             swiftSettings: strict),
-        // A process of its own for the tests of sessions, to share a cache's folder with and to be killed.
+        // A child process of the tests of sessions, which shares a cache's directory with them and is killed.
         .executableTarget(
             name: "MartletClientChild", dependencies: ["Martlet", "MartletTesting"],
             path: "Tests/MartletClientChild", swiftSettings: strict),
@@ -287,7 +287,7 @@ let package = Package(
                 "MartletTesting", "MartletTestSupport", "MartletDownloadsChild", systemPackage,
             ],
             swiftSettings: strict),
-        // A process of its own for the tests of downloads, to share a folder with and to be killed.
+        // A child process of the tests of downloads, which shares a directory with them and is killed.
         .executableTarget(
             name: "MartletDownloadsChild",
             dependencies: [
@@ -302,7 +302,7 @@ let package = Package(
                 "MartletTestSupport", "MartletOfflineChild", systemPackage,
             ],
             swiftSettings: strict),
-        // A process of its own for the tests of the offline queue, to be killed while it sends.
+        // A child process of the tests of the offline queue, which is killed while it sends.
         .executableTarget(
             name: "MartletOfflineChild", dependencies: ["Martlet", systemPackage],
             path: "Tests/MartletOfflineChild", swiftSettings: strict),
@@ -351,8 +351,8 @@ if Context.environment["MARTLET_FUZZ"] != nil {
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }
 
-// Comma-separated names of test targets: only these are built, with what they need. A check of a part need not build the
-// rest (`make test-traits`, `make sanitize-quick`).
+// Comma-separated names of test targets: only these and their dependencies are built. `make test-traits` and
+// `make sanitize-quick` need no others.
 if let only = Context.environment["MARTLET_TEST_TARGETS"], !only.isEmpty {
     let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
     var needed: Set<String> = []

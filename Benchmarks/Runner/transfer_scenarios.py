@@ -77,7 +77,7 @@ def scenarios(bench):
     yield Scenario(
         "file-disk", f"{shown} to a file on a disk, synced, plain", MEASURES,
         contend(save, ["curl", "martlet"], "plain", f"{BENCHMARKS}/.build", sync=1), prepare=prepare,
-        note="Both sync the file: the disk is the limit, and there is no bar.")
+        note="Both sync the file: the disk is the limit, and there is no target.")
     for port, label in [("plain", "plain"), ("tls", "TLS")]:
         yield Scenario(
             f"upload-{port}", f"{shown} uploaded from a file {place}, {label}", MEASURES,

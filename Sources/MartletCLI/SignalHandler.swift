@@ -2,8 +2,8 @@ import Glibc
 import Martlet
 import Synchronization
 
-/// Handles SIGINT and SIGTERM. The handler only writes the signal's number into a pipe, which a thread reads. (Blocking
-/// the signals and waiting for them does not work: a thread of the Swift runtime never blocks them.)
+/// The handling of SIGINT and SIGTERM. The handler only writes the signal's number into a pipe, which a thread reads.
+/// (Blocking the signals and waiting for them does not work: a thread of the Swift runtime never blocks them.)
 enum SignalHandler {
     struct State {
         /// Whether progress bars hide the cursor. It is shown again before a signal ends the program.

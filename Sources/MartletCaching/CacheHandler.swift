@@ -281,7 +281,7 @@ final class ResponseCacheInfo: ResponseProvenance {
         (self.staleFallback, self.setCookies, self.isPreview) = (staleFallback, setCookies, isPreview)
     }
 
-    /// The handling so far: the body counts as stored once it is.
+    /// The handling so far. It has `stored` as soon as the body of the flight is stored.
     private var status: CacheStatus {
         var status = initialStatus
         if flight?.representation != nil { status.isStored = true }
@@ -307,9 +307,4 @@ typealias StaleFallback = @Sendable () -> StreamedResponse
 extension SessionCore {
     /// The transfers that calls of the session share.
     nonisolated var flights: FlightRegistry { attachment { FlightRegistry() } }
-}
-
-extension FlightRegistry: SessionAttachment {
-    func limits(_ limits: PoolLimits) -> PoolLimits { limits }
-    func end() {}
 }

@@ -38,7 +38,7 @@ enum CacheKeySetting: StageKey {
     static var defaultValue: ResponseCache? { nil }
 
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
-        call.settings.configuration.cache.map { _ in CacheStage(progress: progress) }
+        call.settings[CacheKeySetting.self].map { _ in CacheStage(progress: progress) }
     }
 
     /// Returns the response from memory: the first step of ``CacheHandler``.
@@ -56,8 +56,9 @@ enum TransferSharingKey: StageKey {
     static var defaultValue: ResponseCache? { nil }
 
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
-        let configuration = call.settings.configuration
-        return configuration.cache == nil && configuration.sharesTransfers ? CacheStage(progress: progress) : nil
+        let settings = call.settings
+        guard settings[CacheKeySetting.self] == nil, settings[TransferSharingKey.self] != nil else { return nil }
+        return CacheStage(progress: progress)
     }
 }
 
@@ -107,9 +108,8 @@ extension RequestOptions {
 extension Call {
     /// The effective cache; `nil` without a cache, or for a raw body, an ignored content length, or the target `*`.
     var cache: ResponseCache? {
-        let configuration = settings.configuration
-        guard let cache = configuration.cache ?? configuration[TransferSharingKey.self], options.returnsRawBody != true,
-            options.ignoresContentLength != true
+        guard let cache = settings[CacheKeySetting.self] ?? settings[TransferSharingKey.self],
+            options.returnsRawBody != true, options.ignoresContentLength != true
         else { return nil }
         return givenRequest.map { Call.isAsteriskForm($0) } ?? false ? nil : cache
     }
@@ -131,7 +131,7 @@ extension Call {
         // The rule on credentials (RFC 9111 §3.5) only applies without a partition; the server must not disable it.
         if partition.isEmpty, !server.isEmpty, let caller { partition = [caller] }
         partition += server
-        let wanted = settings.configuration.cache == nil ? .standard : self[CacheModeKey.self]
+        let wanted = settings[CacheKeySetting.self] == nil ? .standard : self[CacheModeKey.self]
         let mode: CacheMode =
             switch wanted {
             case .cacheThenNetwork where !options.takesPreview: .standard

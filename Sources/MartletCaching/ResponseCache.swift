@@ -27,7 +27,7 @@ public final class ResponseCache: Sendable {
         /// Lifetimes of responses that specify none; by default they are estimated as in RFC 9111 §4.2.2.
         public var defaultFreshness = DefaultFreshness.none
         /// The source of memory pressure, by default that of the machine; `nil` for none. At a warning, half of the
-        /// responses in memory are evicted; at the critical level, all of them, after they were written to disk.
+        /// responses in memory are evicted, at the critical level all. Those not on disk are written there first.
         public var memoryPressure: MemoryPressureSource? = .system
 
         /// Creates the default options.
@@ -102,7 +102,8 @@ public final class ResponseCache: Sendable {
     ///
     /// The cache serves responses immediately: the index of a large directory is read in the background.
     /// - Parameters:
-    ///   - path: The directory: accessible only by the user (mode 0700), and new, empty, or that of a cache.
+    ///   - path: The directory: accessible only by the user (mode 0700), and new, empty, or that of a cache. Files that
+    ///     other programs add later are ignored.
     ///   - memory: The limit of the tier in memory, 32 MiB by default; 0 for none.
     ///   - disk: The maximum size on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
     /// - Throws: ``CacheDirectoryError`` if others own or can access the directory, or it has files of another program.

@@ -420,7 +420,7 @@ private final class PoolAlarm: TimerTarget {
     }
 }
 
-/// The clock of the machine. It also runs while the computer is suspended, so that connections expire in time.
+/// The clock of the machine. It also runs while the computer is suspended, so that idle connections age meanwhile.
 enum PoolClock {
     /// Nanoseconds since the computer was started.
     static func now() -> UInt64 { MonotonicTime.sinceBoot().nanoseconds }

@@ -72,5 +72,5 @@ extension SessionConfiguration {
 
 extension Call {
     /// The effective cookie jar; `nil` if the call uses none.
-    package var cookieJar: CookieJar? { options.usesCookies == false ? nil : settings.configuration.cookies }
+    package var cookieJar: CookieJar? { options.usesCookies == false ? nil : settings[CookiesKey.self] }
 }

@@ -177,7 +177,7 @@ package struct ChallengeParser {
         }
     }
 
-    /// Returns the content of a quoted string, with the cursor after it; `nil` after an error, without the challenge.
+    /// Returns the content of a quoted string and moves past it; `nil` after an error, which discards the challenge.
     private mutating func quotedString() -> [UInt8]? {
         let start = position
         position += 1

@@ -145,7 +145,7 @@ struct ProtectionSpaceTable: Sendable {
 
 /// A cache of the challenges of servers and proxies, shared by a session's calls and views.
 package final class AuthenticationCache: Sendable, CustomReflectable, CustomStringConvertible {
-    /// Guards the table; held for one query or change.
+    /// The lock on the table, held for one query or change.
     private let table = Mutex(ProtectionSpaceTable())
 
     /// Creates an empty cache.

@@ -157,7 +157,7 @@ extension HTTPHost {
             let call = try makeCall(
                 .get, link.map { HTTPTargetForm.url($0) } ?? path, link == nil ? query : .null, nil, all, timeout,
                 options, validate, inURL: true)
-            return (call.url, try validated(try await session.collect(call)))
+            return (call.url, try await session.collect(call))
         }
     }
 

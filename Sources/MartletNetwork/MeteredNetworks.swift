@@ -90,7 +90,7 @@ private struct NetworkConditionSource: Sendable {
 
     init(_ call: Call, _ core: SessionCore) {
         control = core.attachment { ConcurrencyControl(NetworkSettings(), core) }
-        monitor = call.settings.configuration.networkMonitor
+        monitor = call.settings[NetworkSettingsKey.self].monitor
     }
 
     /// The monitor that decides; `nil` if a condition was reported to a session without a monitor.

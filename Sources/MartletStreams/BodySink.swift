@@ -98,7 +98,7 @@ public actor DigestSink: BodySink {
 }
 
 /// A sink that writes the body to a file. The complete file is synced and renamed to its final name; before that, and
-/// after a failure, an existing file is unchanged. A separate thread writes, at most 1 MiB after the received bytes.
+/// after a failure, an existing file is unchanged. A separate thread writes; up to 1 MiB is received ahead of it.
 public actor FileSink: BodySink {
     /// The path of the file.
     public nonisolated let path: FilePath

@@ -90,10 +90,10 @@ package enum PercentEncoding {
     static let querySet = EncodeSet(" \"#<>'")
     /// The path percent-encode set.
     static let pathSet = EncodeSet("?^`{}", and: EncodeSet(" \"#<>"))
-    /// The bytes that a segment of a path must not contain to stay one: all except letters, digits and `-._~`.
-    static let segmentSet = EncodeSet("!$%&'()*+,/:;=@[\\]|", and: pathSet)
     /// The userinfo percent-encode set.
     static let userInfoSet = EncodeSet("/:;=@[\\]|", and: pathSet)
+    /// The bytes that are encoded in one segment of a path: all except letters, digits and `-._~`.
+    static let segmentSet = EncodeSet("!$%&'()*+,", and: userInfoSet)
 
     /// Encodes the bytes of `set`, preserves valid `%XX`, and writes any other `%` as `%25`.
     static func encoded(_ bytes: ArraySlice<UInt8>, set: EncodeSet) -> String {

@@ -186,7 +186,7 @@ public struct HTTPURL: Hashable, Sendable {
         return try with { $0.query = joined }.checkedLength(after: self)
     }
 
-    /// Returns the URL, which was made by adding to another, if it is not too long.
+    /// Returns this URL, which was made by adding to a base, after a check of its length.
     private func checkedLength(after base: HTTPURL) throws(ParseError) -> HTTPURL {
         guard serializedLength > HTTPURL.lengthLimit else { return self }
         throw ParseError(

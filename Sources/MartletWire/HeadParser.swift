@@ -1,6 +1,6 @@
 /// A parser of the head of a response, however the input is split (RFC 9112 §4, §5). It stores its progress, so that no
-/// byte is searched twice if a head arrives byte by byte. An error is reported when its line is complete, but a first
-/// line that cannot be a status line at its first wrong byte.
+/// byte is searched twice if a head arrives byte by byte. An error is reported when its line is complete. A first line
+/// that cannot be a status line is rejected at its first wrong byte.
 package struct HeadParser: Sendable {
     private var section: FieldSectionParser
     private var version = WireVersion.http11

@@ -19,7 +19,7 @@ struct EventBuilder {
     /// The declarations of the element that starts next.
     private var namespaces: [XMLNamespace] = []
     private var doctype: Doctype = .none
-    /// All names of the document by their bytes. Swift strings with other bytes can be equal; XML names cannot.
+    /// All names of the document by their bytes. Swift strings with different bytes can be equal; XML names cannot.
     private var names: [[UInt8]: XMLName] = [:]
     private var vocabularyByteCount = 0
 

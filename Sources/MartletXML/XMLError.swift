@@ -59,7 +59,7 @@ public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Converts an error of expat.
     ///
-    /// Expat reports most malformed markup by one code and the byte offset of the unaccepted character. The surrounding
+    /// Expat reports most malformed markup by one code and the byte offset of the rejected character. The surrounding
     /// characters determine the kind of the error.
     /// - Parameters:
     ///   - bytes: The bytes around the error, including the unfinished token.
@@ -70,7 +70,7 @@ public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
         self.init(.malformedMarkup, at: expat.position, text)
         let context = ErrorContext(encoding: expat.encoding, bytes: bytes, offset: offset)
         if expat.builder.isOutsideRoot, let junk = context.junk(after: expat.builder.lastEnd) {
-            // It depends on the arrival of the bytes when expat reports this.
+            // When expat notices this depends on how the bytes arrive, so the position is determined here.
             self.code = junk.isMalformed ? .invalidByteSequence : .contentOutsideRoot
             message =
                 "\(junk.isMalformed ? "malformed \(expat.encoding.rawValue)" : "text") outside of the root element"

@@ -296,7 +296,9 @@ struct DownloadScheduler: Sendable {
 
     /// Creates a scheduler for one download per element of `hosts`. The limits are for running downloads.
     init(hosts: [String], limit: Int, limitPerHost: Int) {
-        (self.hosts, self.limit, self.limitPerHost) = (hosts, max(1, limit), max(1, limitPerHost))
+        self.hosts = hosts
+        self.limit = max(1, limit)
+        self.limitPerHost = max(1, limitPerHost)
     }
 
     /// The index of the download to start now; `nil` if the limits allow none.

@@ -32,9 +32,10 @@ extension Transfer {
                 // Heads must not be appended to a file to which the body must not be appended.
                 let isShown = resumption?.isRejection != true || output.path == nil
                 try await showSteps(to: isShown ? output : nil)
+                let cacheStatus = response.cacheStatus
                 try await show(
-                    response.interim + [response.head], after: ledger.report.passedHeads, response.metrics,
-                    response.cacheStatus, to: isShown ? output : nil)
+                    response.interim + [response.head], after: ledger.report.passedHeads, response.metrics, cacheStatus,
+                    to: isShown ? output : nil)
                 try await EntityTagFile.show(response.head, options)
                 let isFailure =
                     options.failsOnStatus && response.head.status >= 400
@@ -53,7 +54,6 @@ extension Transfer {
                 case .complete: return await verbose("* The file is complete\n")
                 case .rest, nil: break
                 }
-                let cacheStatus = response.cacheStatus
                 try await receive(response, control)
                 // The end of the body has shown whether the response is stored.
                 if response.cacheStatus != cacheStatus { await verbose(VerboseText.cache(response.cacheStatus)) }

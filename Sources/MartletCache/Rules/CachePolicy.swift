@@ -42,7 +42,7 @@ public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
 
     /// Whether the stored response is delivered before that of the network.
     package var startsWithPreview: Bool { self == .cacheThenNetwork || self == .cacheThenRevalidate }
-    /// Whether the stored response is served even if RFC 9111 §4.2.4 requires a validation.
+    /// Whether the stored response is served even if RFC 9111 requires a validation (§4.2.4, §5.2.2.4).
     package var servesUnvalidated: Bool { self == .preferCache || self == .onlyIfCached }
 }
 
@@ -67,7 +67,8 @@ public struct DefaultFreshness: Equatable, Sendable {
         }
 
         fileprivate func matches(_ type: MediaType?) -> Bool {
-            type.map { range?.contains($0) ?? false } ?? (range?.type == "*")
+            guard let range else { return false }
+            return type.map(range.contains) ?? (range.type == "*")
         }
     }
 

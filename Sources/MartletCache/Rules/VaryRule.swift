@@ -29,7 +29,7 @@ package enum VaryRule: Equatable, Sendable {
     }
 
     /// Returns the values, in a request, of the fields that a response is selected by, to be stored with it. `nil` if
-    /// the response answers no other request, the values are above ``selectionLimit``, or a secret has no digest.
+    /// the response matches no other request, the values are above ``selectionLimit``, or a secret has no digest.
     package func selections(of request: CacheRequest) -> [StoredHead.Selection]? {
         guard case .fields(let names) = self else { return nil }
         var selections: [StoredHead.Selection] = []

@@ -4,14 +4,14 @@ import Synchronization
 
 /// The right to store, evict and write the index: held by one thread of one process at a time.
 ///
-/// The kernel releases it when its process ends. Reading needs no lock.
+/// The kernel releases it when the process that holds it ends. Reading needs no lock.
 final class CacheLock: Sendable {
     /// The maximum time that a process waits for a lock of another one.
     private static let maximumWait = Duration.seconds(1)
     /// The time after which a lock counts as held up. Until then, another process is probably storing a response.
     private static let blockedThreshold = Duration.milliseconds(50)
-    /// The time for which a failed attempt counts: later, the lock may be free.
-    private static let failureAge = Duration.seconds(10)
+    /// The maximum age of the last failed attempt for a lock that counts as held up: later, the lock may be free.
+    private static let maximumFailureAge = Duration.seconds(10)
     /// The first and the last failed attempt since the last success, by directory, for all caches.
     private static let failures = Mutex<[String: (first: ContinuousClock.Instant, last: ContinuousClock.Instant)]>([:])
 
@@ -21,11 +21,11 @@ final class CacheLock: Sendable {
 
     init(_ folder: CacheDirectory) { self.folder = folder }
 
-    /// Whether another process has held the lock for longer than storing takes, by recent attempts. It does not block.
+    /// Whether recent attempts found that another process holds the lock for longer than storing takes. Does not block.
     func isHeldUp(at now: ContinuousClock.Instant = .now) -> Bool {
         guard let failed = CacheLock.failures.withLock({ $0.isEmpty ? nil : $0[folder.path] }) else { return false }
         return failed.first.duration(to: now) > CacheLock.blockedThreshold
-            && failed.last.duration(to: now) < CacheLock.failureAge
+            && failed.last.duration(to: now) < CacheLock.maximumFailureAge
     }
 
     /// Runs a closure with exclusive access to the directory. The closure must not acquire the lock again.

@@ -11,7 +11,7 @@ extension DiskCache {
                 return
             }
             state.statistics.hits += 1
-            // In a complete index an unknown entry was removed since, or another process stored it: a scan adds it.
+            // An entry that a complete index lacks was removed, or is one of another process, which a scan adds.
             if !state.index.touch(reader.name), !state.statistics.isIndexComplete { state.index.put(reader.record) }
         }
     }

@@ -126,7 +126,7 @@ extension DiskCache {
             if let victim = state.withLock({ $0.index.removeVictim() }) {
                 let before = ledger.used
                 // Another process may have removed it.
-                evicted.count += try discard(victim.name, &ledger) ? 1 : 0
+                if try discard(victim.name, &ledger) { evicted.count += 1 }
                 evicted.byteCount &+= before - ledger.used
             } else if !wasCounted {
                 try reconcile(&ledger)
@@ -139,7 +139,7 @@ extension DiskCache {
     }
 
     /// Removes an entry and its body. Open readers can still read both.
-    /// - Returns: whether the entry existed.
+    /// - Returns: Whether the entry existed.
     @discardableResult func discard(_ name: EntryName, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
         let path = folder.path(of: .entry(name))
         let record = state.withLock { $0.index.remove(name) }

@@ -90,7 +90,7 @@ package struct RecentKeys<Key: Hashable, Value> {
     package subscript(key: Key) -> Value? { places[key].map { slots[$0].value } }
 
     /// Sets the value of a key, which is then the most recent one.
-    /// - Returns: whether the key is new, and the value that was removed for it.
+    /// - Returns: Whether the key is new, and the value that was removed for it.
     @discardableResult package mutating func update(_ value: Value, for key: Key) -> (isNew: Bool, removed: Value?) {
         let known = places[key]
         let victim = known == nil && slots.count >= limit ? order.victim() : nil

@@ -3,8 +3,8 @@ import Synchronization
 
 /// A response that is being written to both tiers, as its body is received.
 ///
-/// A body that is small enough is gathered in memory, and is also written to the disk, if there is one. It can be read
-/// at any time. The response cannot be found before it is committed. Releasing the writer before that abandons it.
+/// The body is written to the disk, if there is one, and gathered in memory if it is small enough. It can be read at
+/// any time. The response cannot be found before it is committed. Releasing the writer before that abandons it.
 package final class ResponseWriter: Sendable {
     private enum Phase {
         case writing

@@ -3,7 +3,7 @@ import MartletCache
 import Synchronization
 
 /// The shared transfers of a session.
-final class FlightRegistry: Sendable {
+final class FlightRegistry: SessionAttachment {
     /// The common properties of requests that share a transfer; each call has its own total timeout.
     struct Key: Hashable {
         fileprivate let stored: CacheKey
@@ -24,9 +24,8 @@ final class FlightRegistry: Sendable {
             stored = request.key
             values = HashableValues([
                 ObjectIdentifier(cache), ObjectIdentifier(dialer), call.proxy?.description ?? "", request.mode, fields,
-                timeouts, options.bandwidth, options.bandwidthGroup?.number, call.priority,
-                options.queueOrder ?? configuration.queueOrder, options.serviceClass,
-                call.supplement?.networkDenial, view,
+                timeouts, options.bandwidth, options.bandwidthGroup?.number, call.priority, options.serviceClass, view,
+                options.queueOrder ?? configuration.queueOrder, call.supplement?.networkDenial,
             ])
         }
     }
@@ -148,6 +147,10 @@ final class FlightRegistry: Sendable {
     func end(_ key: Key, _ flight: CacheFlight) {
         state.withLock { state in if state[key] === flight { state.retire(key) } }
     }
+
+    // As an attachment, it changes no limits, and does nothing at the end of the session.
+    func limits(_ limits: PoolLimits) -> PoolLimits { limits }
+    func end() {}
 }
 
 /// Values that are compared and hashed together, position by position.

@@ -32,7 +32,7 @@ extension Duration: JSONRepresentable {
 
 /// The members of a JSON object, in order.
 package struct JSONMembers: ExpressibleByDictionaryLiteral, JSONRepresentable {
-    private var members: [(String, JSONValue)]
+    private let members: [(String, JSONValue)]
 
     package init(dictionaryLiteral members: (String, any JSONRepresentable)...) {
         self.init(members.map { ($0, $1.json) })

@@ -35,9 +35,7 @@ public enum HTTPCall {
         }
 
         /// Creates a request from a head and a body.
-        public init(_ head: HTTPRequest, body: HTTPBody = .none) {
-            (self.head, self.body) = (head, body)
-        }
+        public init(_ head: HTTPRequest, body: HTTPBody = .none) { (self.head, self.body) = (head, body) }
     }
 
     /// A response with its head and body.

@@ -149,7 +149,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var message: String
     /// Whether any byte of the request may have reached the server.
     public var wasSent: Bool
-    /// The request, as far as it is known. A class: each stack frame that can receive an error reserves its size.
+    /// The request, as far as it is known. A class keeps errors small: each frame that may get one reserves space.
     private var request: FailedRequest?
     /// The proxy that failed, such as `http://proxy.example:3128`, without user or password; `nil` for another error.
     public var proxy: String?
@@ -167,12 +167,12 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var connectErrors: [ConnectError]
     /// The response, if the error is about its status or body: the head, and the part of the body that was collected.
     public var exchange: HTTPExchange?
-    /// The number of the call whose own request failed. Unlike ``callNumber``, it is `nil` for errors of other calls,
-    /// such as one that a middleware made and whose error it throws.
+    /// The number of the call whose request failed; `nil` if no request did. It distinguishes errors of a call's own
+    /// requests from those of calls that its middleware makes.
     var failedCall: UInt64?
     /// Whether an ``ErrorMapper`` has received the error. Each error is mapped once.
     var isMapped = false
-    /// The connection of the failed request; `nil` if there was no connection, or if ``exchange`` describes it.
+    /// The connection of the failed request; `nil` if there was none, or if only ``exchange`` describes it.
     package var connection: FailedConnection?
     /// The file with a complete download that could not be renamed to its final name; `nil` if there is none. The
     /// caller has to remove it.
@@ -244,7 +244,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         var metrics = exchange?.metrics ?? connection?.metrics
         if let call = request?.call {
             let attempts = max(attempts, metrics?.attempts ?? 0)
-            metrics = (metrics ?? HTTPMetrics()).stored(call.start, call.ended, attempts, hops)
+            metrics = (metrics ?? HTTPMetrics()).ofCall(call.start, call.ended, attempts, hops)
         }
         metrics?.hops = hops
         return metrics

@@ -77,7 +77,7 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
     /// `call` in the metadata of logs are the same number, which is never sent to servers.
     public var callNumber: UInt64 { storage.callNumber }
     /// The action of the cache and its reason, as a member of the field `Cache-Status` (RFC 9211), with `stored` if the
-    /// response was stored by the end of its body; `nil` without a cache.
+    /// response was stored; `nil` without a cache.
     public var cacheStatus: String? { storage.provenance?.cacheStatus }
     /// The header fields that the request was sent with, except `Host` and those of its body.
     package var sentFields: HTTPFields { HeadConversion.fields(storage.sentFields) }
@@ -191,7 +191,8 @@ final class ExchangeStorage: Sendable {
     init(_ answer: StreamedResponse, _ body: [UInt8], isCollected: Bool) {
         let call = answer.call
         (callNumber, method, fields, givenRequest) = (call.number, call.method, call.fields, call.givenRequest)
-        (sentFields, url, head, self.body) = (call.sentFields, call.url, answer.head, body)
+        (sentFields, url) = (call.sentFields, call.url)
+        (head, self.body) = (answer.head, body)
         isBodyCollected = isCollected && call.method != .head
         (trailers, interim) = (answer.trailers, answer.interim)
         (measured, source) = (answer.deferredMetrics, answer.source)

@@ -98,9 +98,7 @@ extension HTTPMetrics: Encodable {
 }
 
 extension ConnectionInformation {
-    var members: JSONMembers {
-        ["remoteAddress": remoteAddress, "localAddress": localAddress, "tls": tls?.version]
-    }
+    var members: JSONMembers { ["remoteAddress": remoteAddress, "localAddress": localAddress, "tls": tls?.version] }
 }
 
 extension HTTPHop {
@@ -185,7 +183,7 @@ enum DeferredMetrics: Sendable {
         switch self {
         case .made(let metrics): metrics
         case .measured(let measurement): HTTPMetrics(measurement)
-        case .stored(let start, let ended, let attempts, let hops): HTTPMetrics().stored(start, ended, attempts, hops)
+        case .stored(let start, let ended, let attempts, let hops): HTTPMetrics().ofCall(start, ended, attempts, hops)
         }
     }
 }
@@ -202,7 +200,7 @@ extension DeferredMetrics.Measurement {
 
 extension HTTPMetrics {
     /// Returns the metrics of a call that failed or that the cache responded to, based on those of a transfer.
-    func stored(_ start: MonotonicTime, _ ended: MonotonicTime, _ attempts: Int, _ hops: [HTTPHop]) -> HTTPMetrics {
+    func ofCall(_ start: MonotonicTime, _ ended: MonotonicTime, _ attempts: Int, _ hops: [HTTPHop]) -> HTTPMetrics {
         var metrics = self
         metrics.attempts = attempts
         metrics.hops = hops

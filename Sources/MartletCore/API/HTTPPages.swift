@@ -1,7 +1,7 @@
-/// The pages of a list, each found by the link with the relation `next` in the one before (RFC 8288).
+/// The pages of a list. Each page has a link with the relation `next` to the following one (RFC 8288).
 ///
-/// A page is requested when it is asked for. A page whose status is not 2xx is an error, so that a list never ends
-/// early without one. Links stay at the origin of the first request, for which its fields and credentials are. Each
+/// Pages are requested on demand. A status that is not 2xx is an error, so that no list ends early without one. A link
+/// to another origin is an error, because the fields and credentials are for the origin of the first request. Each
 /// iterator starts with the first page. One task at a time uses an iterator; cancelling it cancels the request.
 public struct HTTPPages: AsyncSequence, Sendable {
     /// The response with a page.
@@ -97,7 +97,7 @@ extension HTTPSession {
             let (first, fields) = try target.partsOfGET()
             var all = headers
             all.fill(from: fields)
-            // The user info of the first URL is for its origin.
+            // A link has the origin of the first URL, whose user info is for that origin.
             let url = link.map {
                 HTTPURL(
                     scheme: $0.scheme, userInfo: first.userInfo, host: $0.host, hostKind: $0.hostKind,

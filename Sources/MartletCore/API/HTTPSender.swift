@@ -1,4 +1,4 @@
-/// A session or a host, which sends requests: the verbs whose body is JSON or a form.
+/// A session or a host. The protocol adds the verbs whose body is JSON or a form.
 ///
 /// ```swift
 /// let made: User = try await session.post(url, json: draft).decode()

@@ -67,8 +67,8 @@ public struct SessionConfiguration: Sendable {
     /// The middleware of each request to the network, after the cache, also of validations in the background. Empty by
     /// default.
     ///
-    /// The cache stores the responses that it returns, and does not see the fields that it adds to requests: if they
-    /// identify a user, set a `cachePartition`. Calls that share a transfer run it once.
+    /// The cache stores the responses that this middleware returns, and does not see the fields that it adds to
+    /// requests: if they identify a user, set a `cachePartition`. Calls that share a transfer run it once.
     public var networkMiddleware: [any HTTPMiddleware] = []
     /// The delegate, which makes decisions in calls and is notified of their progress; `nil` by default.
     public var delegate: (any SessionDelegate)?

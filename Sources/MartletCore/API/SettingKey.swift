@@ -107,7 +107,9 @@ extension SessionConfiguration {
     }
 
     /// Whether a setting of Martlet adds a stage at a position.
-    package func hasStages(at position: StagePosition) -> Bool { settings.stages.contains { $0.isOwn(at: position) } }
+    package func hasStages(at position: StagePosition) -> Bool {
+        settings.stages.contains { $0.isOwn(at: position) && $0.isActive(self) }
+    }
 
     /// Removes Martlet's settings that add a stage at a position.
     package mutating func removeStages(at position: StagePosition) { settings.removeStages(at: position) }
@@ -123,5 +125,5 @@ extension RequestOptions {
 
 extension Call {
     /// The value of a feature's setting in force: the call's value, otherwise the session's.
-    package subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value { options[key] ?? settings.configuration[key] }
+    package subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value { options[key] ?? settings[key] }
 }

@@ -121,9 +121,7 @@ package final class SingleUseSource: Sendable {
         private let source: SingleUseSource
         private let number: UInt64
 
-        init(source: SingleUseSource, number: UInt64) {
-            (self.source, self.number) = (source, number)
-        }
+        init(source: SingleUseSource, number: UInt64) { (self.source, self.number) = (source, number) }
 
         func next() async throws -> [UInt8]? {
             guard source.begin(number) else {

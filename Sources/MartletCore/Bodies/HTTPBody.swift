@@ -30,9 +30,7 @@ public struct HTTPBody: Sendable {
     /// The value of `Content-Type`, unless the request sets it; `nil` for none.
     public var contentType: String?
 
-    package init(_ storage: Storage, contentType: String?) {
-        (self.storage, self.contentType) = (storage, contentType)
-    }
+    package init(_ storage: Storage, contentType: String?) { (self.storage, self.contentType) = (storage, contentType) }
 
     /// A request without a body.
     public static let none = HTTPBody(.none, contentType: nil)

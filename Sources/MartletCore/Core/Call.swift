@@ -295,9 +295,7 @@ package struct NetworkDenial: Hashable, Sendable {
     let code: HTTPError.Code
     let message: String
 
-    package init(_ code: HTTPError.Code, _ message: String) {
-        (self.code, self.message) = (code, message)
-    }
+    package init(_ code: HTTPError.Code, _ message: String) { (self.code, self.message) = (code, message) }
 }
 
 /// The counter of calls across all sessions of the process.

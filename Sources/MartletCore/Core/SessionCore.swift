@@ -41,6 +41,10 @@ package actor SessionCore {
         var attachments: [any SessionAttachment] = []
         /// The object that works on behalf of the session, such as an offline queue.
         weak var companion: (any AnyObject & Sendable)?
+
+        func attachment<Attachment: SessionAttachment>(as type: Attachment.Type) -> Attachment? {
+            attachments.lazy.compactMap { $0 as? Attachment }.first
+        }
     }
     /// The lock on the features. It may be acquired under the pool's lock, never the other way round.
     private let features: Mutex<Features>
@@ -125,14 +129,10 @@ package actor SessionCore {
     /// Returns the attachment of a type; `make` creates it if the session has none. `make` runs outside of the lock; of
     /// two concurrent results, the first one is used.
     package nonisolated func attachment<Attachment: SessionAttachment>(_ make: () -> Attachment) -> Attachment {
-        func find(in features: inout Features) -> Attachment? {
-            for case let attachment as Attachment in features.attachments { return attachment }
-            return nil
-        }
-        if let known = features.withLock({ find(in: &$0) }) { return known }
+        if let known = features.withLock({ $0.attachment(as: Attachment.self) }) { return known }
         let made = make()
         return features.withLock { features in
-            if let known = find(in: &features) { return known }
+            if let known = features.attachment(as: Attachment.self) { return known }
             features.attachments.append(made)
             return made
         }

@@ -4,6 +4,7 @@
 
 /// A session's configuration, stored once for all of its calls, and the values that calls derive from it.
 package final class SessionSettings: Sendable {
+    /// All settings. Each read in another module copies them as a whole; the subscript reads one feature's setting.
     package let configuration: SessionConfiguration
     /// The error of an invalid default field.
     let headerError: HTTPError?
@@ -27,6 +28,8 @@ package final class SessionSettings: Sendable {
     let stages: [StageSource]
     /// The stages of calls without options of their own.
     let activeStages: [StageSource]
+    /// All middleware, which observes the events of calls.
+    let middleware: [any HTTPMiddleware]
     /// Whether each call is reported: to the delegate, middleware, or instruments.
     let isObserved: Bool
     /// Whether all connections lead to a Unix socket or a custom connector, and so never to a proxy.
@@ -42,14 +45,14 @@ package final class SessionSettings: Sendable {
         self.environment = environment
         ignoresProxies = configuration.dialSettings.ignoresProxies
         isWithoutProxies = ignoresProxies || configuration.proxy.isIdle(environment)
+        middleware = configuration.middleware + configuration.networkMiddleware
         #if Metrics || Tracing
             isObserved = true
         #else
-            isObserved =
-                configuration.delegate != nil
-                || !(configuration.middleware.isEmpty && configuration.networkMiddleware.isEmpty)
+            isObserved = configuration.delegate != nil || !middleware.isEmpty
         #endif
-        (timeouts, priority) = (configuration.timeouts.merged(over: .standard), configuration.priority)
+        timeouts = configuration.timeouts.merged(over: .standard)
+        priority = configuration.priority
         features = configuration.settings.stages
         stages = StageSource.pipeline(configuration, features)
         activeStages = stages.filter { $0.isActive(configuration) }
@@ -62,6 +65,9 @@ package final class SessionSettings: Sendable {
         defaultsNameAcceptEncoding = configuration.headers[.acceptEncoding] != nil
         defaultFields = DefaultFields(configuration)
     }
+
+    /// The value of a feature's setting; the key's default if it was not set.
+    package subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value { configuration.settings[key] ?? Key.defaultValue }
 
     /// Returns the instruments that measure or trace a call.
     func instruments(for call: Call, pool: ConnectionPool) -> [any CallInstrument] {

@@ -81,7 +81,7 @@ package final class StreamedResponse: Sendable {
         guard let transfer else {
             return .stored(start: call.start, ended: ended, attempts: attempts, hops: call.hops)
         }
-        return .made(transfer.metrics.stored(call.start, ended, attempts, call.hops))
+        return .made(transfer.metrics.ofCall(call.start, ended, attempts, call.hops))
     }
 
     /// Returns the exchange with a body, or with a part of it.

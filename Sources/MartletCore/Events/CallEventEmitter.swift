@@ -32,7 +32,7 @@ package final class CallEventEmitter: Sendable {
         guard core.observesCalls(settings) else { return nil }
         (number, start, hub) = (call.number, call.start, core.events)
         delegate = settings.configuration.delegate
-        middleware = settings.configuration.middleware + settings.configuration.networkMiddleware
+        middleware = settings.middleware
         instruments = settings.instruments(for: call, pool: core.pool)
         upload = delegate != nil && call.body.isPresent ? ProgressState() : nil
         self.isDownload = isDownload

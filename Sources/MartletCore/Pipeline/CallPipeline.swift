@@ -55,10 +55,12 @@ extension CallRunner {
         let answer = try await next(call)
         guard case .made = answer.channel else { return answer }
         // The middleware's body is stored as it is: decoded, and perhaps of another length.
-        var head = ResponseHead(status: answer.head.status, reason: answer.head.reason)
-        for (name, value) in answer.head.fields
-        where !["content-encoding", "content-length"].contains(name.lowercased()) {
-            head.fields.append(name: name, value: value)
+        let fields = answer.head.fields
+        var head = answer.head
+        head.fields = FieldBlock()
+        for index in fields.indices
+        where !["content-encoding", "content-length"].contains(fields.nameString(at: index).lowercased()) {
+            head.fields.append(name: fields.name(at: index), value: fields.value(at: index))
         }
         return answer.passed(to: answer.call, head: head)
     }
@@ -226,7 +228,8 @@ struct CallPipeline: Sendable {
     /// - Throws: The error if the request is not sent again; the errors of ``answer()``.
     func answer(after error: HTTPError, in broken: StreamedResponse) async throws -> StreamedResponse {
         let isStoredBadly = error.code == .cachedBodyCorrupted || broken.isStoredBadly(error)
-        if !isStoredBadly || !progress.ignoreStored() { try await progress.retry(after: error, of: broken.call) }
+        let leavesCache = isStoredBadly && progress.ignoreStored()
+        if !leavesCache { try await progress.retry(after: error, of: broken.call) }
         return try await answer()
     }
 }
@@ -283,7 +286,7 @@ struct StageSource: Sendable {
             }
         }
         let first = [retry] + stages(configuration.middleware) + features.filter { $0.position == .request }
-        let hasAuthentication = features.contains { $0.isOwn && $0.position == .authentication }
+        let hasAuthentication = features.contains { $0.isOwn(at: .authentication) }
         let last = features.filter { $0.position != .request } + stages(configuration.networkMiddleware)
         return first + [instruments] + (hasAuthentication ? [] : [authentication]) + last
     }

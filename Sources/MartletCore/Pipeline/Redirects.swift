@@ -63,9 +63,8 @@ struct RedirectStage: CallStage {
     /// Returns the request that the delegate chooses; `nil` to return the redirect.
     private func chosen(_ next: Call, _ answer: StreamedResponse) async throws -> Call? {
         guard let observer = progress.observer, observer.delegate != nil else { return next }
-        let (response, given, proposed) = (
-            HeadConversion.response(answer.head), answer.call.publicRequest, next.publicRequest
-        )
+        let response = HeadConversion.response(answer.head)
+        let (given, proposed) = (answer.call.publicRequest, next.publicRequest)
         let chosen = try await observer.ask(
             "redirect(by:from:to:in:)", .processingResponse, holding: answer.channel.heldExchange,
             sentCount: progress.sentCount, otherwise: proposed

@@ -84,15 +84,15 @@ extension CallProgress {
         guard tries.count < policy.maximumAttempts else {
             return (nil, "the limit of \(tries.count) attempts is reached")
         }
-        func isInBudget(using: Bool) -> Bool { policy.budget == nil || core.retryBudget.withdraw(isUsed: using) }
-        let isExhausted = (delay: Duration?.none, limit: String?.some("the retry budget is used up"))
-        guard isInBudget(using: false) else { return isExhausted }
+        func withdraw(isUsed: Bool) -> Bool { policy.budget == nil || core.retryBudget.withdraw(isUsed: isUsed) }
+        let overBudget: (delay: Duration?, limit: String?) = (nil, "the retry budget is used up")
+        guard withdraw(isUsed: false) else { return overBudget }
         // An attempt after the total timeout is not made, so the delegate is not asked for its body.
         guard delay < request.totalDeadline.since(MonotonicTime.now()) else {
             return (request.body.rewind() ? delay : nil, nil)
         }
         guard try await isRepeatable(request, holding: exchange) else { return (nil, nil) }
-        return isInBudget(using: true) ? (delay, nil) : isExhausted
+        return withdraw(isUsed: true) ? (delay, nil) : overBudget
     }
 
     /// Waits before the next request. A cancellation or the total timeout ends the wait immediately.

@@ -11,8 +11,8 @@ extension DownloadManager {
         case fail
         /// Nothing is added if the manager has a download with the same URL and target in any state, or an unfinished
         /// one with the same target file. Its identifier is returned, and it keeps its options and its priority.
-        /// Fragments and signatures of URLs are not compared. A ``DownloadOptions/checksum`` that is not that of the
-        /// existing download is an error.
+        /// Fragments and signatures of URLs are not compared. It is an error if the new ``DownloadOptions/checksum`` is
+        /// neither that of the existing download nor one that its file was compared with.
         case existing
     }
 
@@ -197,7 +197,7 @@ extension DownloadManager {
         for id in managed.keys.sorted() where machine.phase(of: id) == .finished { try await remove(id) }
     }
 
-    /// Changes the limits. Running downloads continue; if slots become free, others start immediately.
+    /// Changes the limits. Running downloads continue, at the new rates; if slots become free, others start.
     public func setLimits(_ limits: DownloadLimits) {
         guard !isClosing else { return }
         let old = machine.limits

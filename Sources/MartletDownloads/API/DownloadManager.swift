@@ -144,8 +144,8 @@ public actor DownloadManager {
     // MARK: Closing
 
     /// Stops the running downloads, stores the received bytes, and releases the directory. Returns when no connection
-    /// and no file is open. The next manager of the directory resumes the unfinished downloads, as needed on Ctrl-C and
-    /// SIGTERM; after ``pauseAll()`` they would stay paused.
+    /// and no file is open. The next manager of the directory resumes the unfinished downloads. On Ctrl-C and SIGTERM,
+    /// call this and not ``pauseAll()``, after which they would stay paused.
     ///
     /// It waits for the downloads, so the closure that prepares their requests must not await it. ``all`` and the
     /// properties of its handles can still be read: a download that was running is then ``DownloadState/waiting``.
@@ -257,7 +257,7 @@ public enum DownloadEvent: Sendable {
     }
 }
 
-/// The limits of a ``DownloadManager``, also for ``DownloadManager/setLimits(_:)``. Numbers below 1 count as 1.
+/// The limits of a ``DownloadManager`` (see ``DownloadManager/setLimits(_:)``). Numbers below 1 count as 1.
 ///
 /// ```swift
 /// let limits = DownloadLimits(concurrentFiles: 4, bandwidth: .bytesPerSecond(500_000))

@@ -46,7 +46,7 @@ public struct DownloadOptions: Sendable {
     public var resumption: Resumption
     /// Retries after transient failures.
     public var retry: DownloadRetry
-    /// The time without a byte after which another connection replaces one: 30 s by default, 100 ms to a day.
+    /// The time without a byte after which a connection is replaced by another: 30 s by default, 100 ms to a day.
     public var stallTimeout: Duration
     /// The interval at which received bytes are synced and recorded, so that they survive the process: 2 s by default,
     /// at least 50 ms. It is shorter in the first minutes, down to 100 ms, unless syncs are slow.
@@ -198,12 +198,12 @@ public struct DownloadTarget: Hashable, Sendable, Codable {
 
     private init(_ place: Place) { self.place = place }
 
-    /// Returns a file at this path, in an existing directory.
+    /// Creates a target that is a file at this path, in an existing directory.
     public static func file(_ path: some FilePathConvertible) -> DownloadTarget { DownloadTarget(.file(path.filePath)) }
 
-    /// Returns an existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC
-    /// 6266), otherwise the last component of the URL's path, otherwise `download`. The name is sanitized: the file is
-    /// never outside of the directory, and not hidden.
+    /// Creates a target in an existing directory. The file name is the one that the server proposes
+    /// (`Content-Disposition`, RFC 6266), otherwise the last component of the URL's path, otherwise `download`. It is
+    /// sanitized: the file is never outside of the directory, and not hidden.
     public static func directory(_ path: some FilePathConvertible) -> DownloadTarget {
         DownloadTarget(.directory(path.filePath))
     }

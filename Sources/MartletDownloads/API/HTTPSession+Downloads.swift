@@ -82,7 +82,7 @@ extension HTTPSession {
 }
 
 extension DownloadOptions {
-    /// The options with parameters of a call, which override them.
+    /// Returns the options with the parameters of a call, which override them.
     package func with(_ overwrites: Bool?, _ headers: HTTPHeaders, _ timeout: Duration?) -> DownloadOptions {
         var (options, all) = (self, headers)
         if let overwrites { options.overwrites = overwrites }

@@ -52,7 +52,7 @@ extension PartFile {
     /// - Returns: The identity of the copy, which a rename does not change.
     package func copy(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
-            _ = try remove(names.nextPart)
+            _ = try PartFile.remove(names.nextPart, files)
             do throws(StorageError) {
                 let copy = try files.open(names.nextPart, for: .creatingShared)
                 var offset: UInt64 = 0

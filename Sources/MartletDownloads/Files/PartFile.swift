@@ -35,7 +35,7 @@ package final class PartFile: Sendable {
         var lastOwner: UInt64?
         /// Whether the file has its final name. Records are no longer written then.
         var isPublished = false
-        /// Whether there may be related files, of this run or of a killed one.
+        /// Whether there may be related files, of this run or of a killed one. An empty part has none that matter.
         var mayHaveOthers: Bool
     }
 
@@ -126,7 +126,7 @@ package final class PartFile: Sendable {
 
     /// Removes the record durably, before the bytes that it claims.
     private func removeRecord() throws(StorageError) {
-        if try remove(names.record) { try files.syncFolder(names.folderPath) }
+        if try PartFile.remove(names.record, files) { try files.syncFolder(names.folderPath) }
     }
 
     // MARK: The record
@@ -210,8 +210,8 @@ package final class PartFile: Sendable {
             if state.renewed > 0 || byteCount > 0 {
                 state.mayHaveOthers = true
                 // A later process that finds the empty file expects no other files.
-                _ = try remove(names.nextRecord)
-                _ = try remove(names.nextPart)
+                _ = try PartFile.remove(names.nextRecord, files)
+                _ = try PartFile.remove(names.nextPart, files)
                 let next = try files.open(names.nextPart, for: .creatingShared)
                 guard try files.tryLock(next) else {
                     throw StorageError(operation: "flock", path: names.nextPart, code: EAGAIN)
@@ -233,16 +233,6 @@ package final class PartFile: Sendable {
         }
     }
 
-    /// Removes a file, and returns whether it existed.
-    func remove(_ path: String) throws(StorageError) -> Bool {
-        do throws(StorageError) {
-            // Most do not exist, and unlike a removal, a status query does not block other users of the directory.
-            _ = try files.status(at: path)
-            try files.remove(path)
-            return true
-        } catch  where error.isMissingFile { return false }
-    }
-
     /// Closes the part file and releases its lock, at the end of a run, after all transfers have stopped writing.
     package func close() {
         state.withLock { state in
@@ -251,7 +241,7 @@ package final class PartFile: Sendable {
         }
     }
 
-    /// Removes the bytes and the record, as far as possible.
+    /// Removes the bytes and the record. After an error, the other files are removed nevertheless.
     package func discard() throws(StorageError) {
         try state.withLock { _ throws(StorageError) in
             try PartFile.remove(names.companions + [names.part], files)
@@ -263,10 +253,18 @@ package final class PartFile: Sendable {
     static func remove(_ paths: [String], _ files: any FileSystem) throws(StorageError) {
         var failure: StorageError?
         for path in paths {
-            do throws(StorageError) { if try files.statusIfPresent(at: path) != nil { try files.remove(path) } } catch {
-                if !error.isMissingFile { failure = failure ?? error }
-            }
+            do throws(StorageError) { _ = try remove(path, files) } catch { failure = failure ?? error }
         }
         if let failure { throw failure }
+    }
+
+    /// Removes a file, and returns whether it existed.
+    static func remove(_ path: String, _ files: any FileSystem) throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            // Most do not exist, and unlike a removal, a status query does not block other users of the directory.
+            _ = try files.status(at: path)
+            try files.remove(path)
+            return true
+        } catch  where error.isMissingFile { return false }
     }
 }

@@ -178,10 +178,9 @@ package struct DownloadMachine: Sendable {
 
     mutating func forget() {
         if let known, known.hasCondition { former = known }
-        plan = nil
-        known = nil
-        digests = []
-        (resumedByteCount, dropsCondition, isUnproven, hasUnsavedProgress) = (0, false, false, false)
+        (plan, known, digests) = (nil, nil, [])
+        resumedByteCount = 0
+        (dropsCondition, isUnproven, hasUnsavedProgress) = (false, false, false)
     }
 
     /// Counts a restart, forgets the file, and reports the reason.

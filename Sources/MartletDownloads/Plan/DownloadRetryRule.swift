@@ -56,8 +56,8 @@ package enum DownloadRetryRule {
     }
 }
 
-/// A detector of our own rate limit, which slows down the transfers of a download. Another connection is then useless,
-/// and taking over a range only discards bytes in transit. One sample without a wait proves nothing: it may be a burst.
+/// A detector of transfers that our own rate limit slows down. Another connection is then useless, and taking over a
+/// range only discards bytes in transit. One sample without a wait proves nothing: a limit allows a burst at first.
 package struct ThrottlingDetector: Sendable {
     /// The number of samples without a wait after which the limit is assumed not to apply.
     package static let freeSampleCount = 3

@@ -7,7 +7,7 @@ package struct Representation: Hashable, Sendable {
     package var entityTag: EntityTag?
     /// `Last-Modified` as received; `nil` without a valid one.
     package var lastModified: String?
-    /// Whether ``lastModified`` is a strong validator, 60 s older than the response (RFC 9110 §8.8.2.2).
+    /// Whether ``lastModified`` is a strong validator: at least 60 s older than the response (RFC 9110 §8.8.2.2).
     package var isLastModifiedStrong = false
     /// The content codings of the bytes; `nil` for none.
     package var coding: String?

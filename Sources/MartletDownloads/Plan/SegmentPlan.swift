@@ -28,8 +28,8 @@ package struct SegmentPlan: Sendable {
     package static let chunkSeconds = 3.0
     /// The minimum range that is taken over from a transfer: 64 KiB. Two transfers race for a smaller rest.
     package static let minimumSplitByteCount: UInt64 = 64 << 10
-    /// The bounds of the remaining time below which a transfer keeps its range: four response times, at first the upper
-    /// bound.
+    /// The remaining time below which a transfer keeps its range: four response times within these bounds, at first the
+    /// upper one.
     package static let patience = Duration.milliseconds(100)...Duration.milliseconds(500)
 
     /// The length of the file; `nil` while it is unknown.

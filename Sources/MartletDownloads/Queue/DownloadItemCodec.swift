@@ -2,7 +2,7 @@ import FoundationEssentials
 package import MartletCore
 import MartletStreams
 
-/// The file format of a download: a ``RecordEnvelope`` with the magic `MRTq` (formerly `MRTd`, as of ``ResumeRecord``)
+/// The file format of a download: a ``RecordEnvelope`` with the magic `MRTq` (formerly `MRTd`, like ``ResumeRecord``)
 /// and the fields of its ``DownloadItem``, without user info and credentials. Version 1 has no ``PublicationRecord``.
 package enum DownloadItemCodec {
     /// The maximum length of the file in bytes.

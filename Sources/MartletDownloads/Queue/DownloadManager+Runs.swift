@@ -102,7 +102,7 @@ extension DownloadManager {
                 guard let self else { throw CancellationError() }
                 await self.note(id, run, publication)
             })
-        // The manager is not retained, so that its release ends the runs. The store has the directory's lock.
+        // The manager is not retained, so that its release ends the runs; the store is, for the directory's lock.
         runs.add { [weak self, store] in
             let outcome = await run.run(order)
             await self?.end(id, run, outcome)

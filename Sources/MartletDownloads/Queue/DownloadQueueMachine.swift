@@ -140,7 +140,7 @@ package struct DownloadQueueMachine: Sendable {
         return filled(effects, now)
     }
 
-    /// Pauses downloads together, so that none starts instead of another. Others than unfinished ones are ignored.
+    /// Pauses downloads together, so that none starts instead of another. Ignores those that are over or being removed.
     /// - Returns: The downloads that are paused now, or will be when their runs have ended; and the actions.
     package mutating func pause(_ ids: some Sequence<DownloadID>, now: MonotonicTime) -> (
         paused: [DownloadID], effects: Effects

@@ -64,7 +64,7 @@ package final class HostConnectionSlots: Sendable {
         let isAcquired = await withTaskCancellationHandler {
             await suspend { (waiter: Waiter<Bool>) in
                 let isAcquired = state.withLock { state -> Bool? in
-                    // A cancellation before the waiter was queued has not found it.
+                    // The cancellation handler does not find a waiter that is not queued yet.
                     if Task.isCancelled { return false }
                     if state.tryAcquire(name) { return true }
                     state.hosts[name, default: Host()].waiters.append((number, waiter))

@@ -4,7 +4,7 @@ import Synchronization
 
 extension DownloadRun {
     /// Sends a request and handles its response.
-    /// - Parameter mayWait: whether it waits for a connection slot; otherwise it ends if none is free.
+    /// - Parameter mayWait: Whether it waits for a connection slot; otherwise it ends if none is free.
     func transfer(_ question: DownloadRequest, _ control: TransferControl, mayWait: Bool) async {
         let origin = question.url.origin
         do throws(CancellationError) {
@@ -29,13 +29,12 @@ extension DownloadRun {
         } catch let error as HTTPError { end = .failed(error) } catch let error as StorageError {
             end = .failed(failure(error))
         } catch is CancellationError {
-            // Neither the run nor its task was cancelled: the program has cancelled this call, and so also the
-            // download.
+            // If neither the run nor its task was cancelled, the program has cancelled this call, and so the download.
             let isCurrent = state.withLock { $0.transfers[question.id]?.control === control }
             if isCurrent, !Task.isCancelled { return signals.close() }
             end = .cancelled
         } catch {
-            // Not treated as a cancellation, after which the bytes would be requested repeatedly.
+            // Not a cancellation, after which the bytes would be requested repeatedly.
             end = .failed(
                 HTTPError(
                     .systemFailed, phase: .preparing, message: "\(error)", method: .get, url: question.url,
@@ -93,8 +92,8 @@ extension DownloadRun {
         return .finished
     }
 
-    /// Returns a closure that opens the part file if it is not open, and empties it if the download restarts. It
-    /// blocks. Of several transfers, only the first opens or empties the file.
+    /// Returns a closure that opens the part file, and empties it if the download restarts, unless another transfer has
+    /// done so. It blocks.
     private func opening(for facts: DownloadResponseHead, _ place: Place) -> @Sendable () throws -> PartFile {
         return {
             let part = try self.opening.withLock { _ in

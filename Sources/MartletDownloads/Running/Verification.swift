@@ -48,9 +48,9 @@ extension DownloadRun {
     }
 
     /// Returns an existing file as the result, after it was compared with the checksum of the options.
-    /// - Parameter error: the error of a run that found the file.
-    /// - Throws: The error with the code `.checksumMismatch` if the file differs; as ``verify(_:total:_:)`` otherwise.
-    func verifyExisting(_ present: DownloadResult, after error: HTTPError) async throws -> DownloadResult {
+    /// - Parameter fileExists: The error of the run, which found the file.
+    /// - Throws: That error with the code `.checksumMismatch` if the file differs; as ``verify(_:total:_:)`` otherwise.
+    func verifyExisting(_ present: DownloadResult, after fileExists: HTTPError) async throws -> DownloadResult {
         guard let checksum = options.checksum else { return present }
         let (files, path) = (files, present.path.string)
         do {
@@ -59,10 +59,10 @@ extension DownloadRun {
             }
             try await verify(file, total: present.byteCount, [checksum])
         } catch let error as StorageError { throw failure(error) } catch let mismatch as ChecksumMismatch {
-            var different = error
-            different.code = .checksumMismatch
-            different.message = "\(path): \(mismatch.words); remove the file, or use collision: .overwrite"
-            throw different
+            var error = fileExists
+            error.code = .checksumMismatch
+            error.message = "\(path): \(mismatch.words); remove the file, or use collision: .overwrite"
+            throw error
         }
         var result = present
         result.verified = [checksum]
@@ -100,6 +100,6 @@ final class MultiDigest: Sendable {
 }
 
 extension BlockingThreadPool {
-    /// Threads for syncs, which are cheap when concurrent, and for which lookups and writes must not wait.
+    /// Threads for syncs: concurrent ones cost hardly more than one, and lookups and writes must not wait for them.
     static let disk = BlockingThreadPool(threadLimit: 8)
 }

@@ -8,7 +8,7 @@ public struct OfflineEntry: Sendable {
         case waiting
         /// The request is being sent.
         case sending
-        /// The request would fail again, and is not sent automatically.
+        /// The request is not sent again automatically.
         case dead(OfflineDeadLetter)
         /// The request may have taken effect, and is not sent again automatically.
         case uncertain(OfflineDeadLetter)

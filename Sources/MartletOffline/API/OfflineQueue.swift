@@ -179,7 +179,7 @@ public actor OfflineQueue: CustomReflectable {
     /// responses among them have more than 16 MiB. Unread events are buffered. The sequence ends with the queue.
     public nonisolated var events: EventSequence<OfflineEvent> { log.subscribe() }
 
-    /// The stored requests in the order of submission. Responses to resting ones are read from the directory.
+    /// The stored requests in the order of submission. Responses to dead and uncertain ones are read from disk.
     public var entries: [OfflineEntry] {
         get async {
             var entries: [OfflineEntry] = []
@@ -188,7 +188,7 @@ public actor OfflineQueue: CustomReflectable {
         }
     }
 
-    /// Returns a stored request; `nil` if no request has that number. The response to a resting one is read from disk.
+    /// Returns a stored request; `nil` if it is unknown. The response to a dead or uncertain one is read from disk.
     public func entry(of id: OfflineID) async -> OfflineEntry? {
         guard let summary = held[id]?.summary else { return nil }
         var state = OfflineEntry.State.waiting
@@ -233,9 +233,11 @@ public actor OfflineQueue: CustomReflectable {
         guard let entry = held[id], machine.state(of: id) == .resting || machine.state(of: id) == .waiting else {
             throw unknown(id)
         }
+        let lifetime = entry.summary.lifetime
         if entry.summary.isResting {
-            let (now, lifetime) = (now(), entry.summary.lifetime)
-            let renewed = machine.expiry(of: id) ?? now <= now ? wallTime() : nil
+            let now = now()
+            let hasExpired = machine.expiry(of: id).map { $0 <= now } ?? true
+            let renewed = hasExpired ? wallTime() : nil
             let deadline = BootDeadline(now.advanced(by: .milliseconds(lifetime)), boot: boot)
             // Read and changed atomically: another caller may have dropped the request, or retried it so that it is
             // being sent.
@@ -257,12 +259,12 @@ public actor OfflineQueue: CustomReflectable {
             }
         }
         let now = now()
-        let expires = now.advanced(by: .milliseconds(entry.summary.lifetime))
+        let expires = now.advanced(by: .milliseconds(lifetime))
         guard let effects = machine.retry(id, expires: expires, now: now) else { throw unknown(id) }
         apply(effects)
     }
 
-    /// Removes a request from the queue; one that is being sent is cancelled, and may have taken effect.
+    /// Removes a request, and waits until it is gone. One that is being sent is cancelled, and may have taken effect.
     /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if there is no such request, or its end is being
     ///   recorded; `CancellationError` when the task is cancelled, or the queue is closed first.
     public func drop(_ id: OfflineID) async throws {

@@ -25,7 +25,7 @@ public struct OfflineQueueOptions: Sendable {
     /// The monitor that reports a returned or changed network path, so that unreachable requests are retried
     /// immediately; that of the system by default, `nil` for none. It never delays a request.
     public var networkMonitor: NetworkMonitor?
-    /// Whether the queue sends its requests; `true` by default. With `false` it stores them, and they do not expire.
+    /// Whether the queue sends its requests; `true` by default. With `false` it only stores them; they do not expire.
     public var sendsRequests: Bool
 
     /// Creates options; the properties document the defaults.
@@ -91,7 +91,7 @@ public struct OfflineBackoff: Hashable, Sendable {
 public struct OfflineCredentials: Sendable {
     /// Adds the credentials to a request before it is sent. A change of `Idempotency-Key` is ignored.
     public var authorize: @Sendable (HTTPRequest) async throws -> HTTPRequest
-    /// Gets new credentials after a 401, once for all requests with the old ones; `nil` if ``authorize`` does so.
+    /// Gets new credentials after a 401, once for all requests; `nil` if ``authorize`` always returns current ones.
     public var refresh: (@Sendable () async throws -> Void)?
 
     /// Creates credentials from closures.
@@ -106,8 +106,8 @@ public struct OfflineFallback: Sendable {
     let queue: OfflineQueue?
     let submission: OfflineSubmission
     /// Stores the request in the queue that was opened last for the session, in the lane of its origin. The program
-    /// must have opened that queue, and must retain it: `let outbox = try await OfflineQueue(session: session,
-    /// directory: "/var/lib/app/outbox")`.
+    /// must have opened that queue, and must retain it:
+    /// `let outbox = try await OfflineQueue(session: session, directory: "/var/lib/app/outbox")`.
     public static let enqueue = OfflineFallback(queue: nil, submission: OfflineSubmission())
 
     /// Stores the request in a queue.
@@ -145,7 +145,7 @@ extension HTTPSession {
     ///   - timeout: The maximum duration of the first attempt.
     ///   - options: The options of the first attempt; later ones use those of the queue.
     /// - Returns: The response with any status; or a ticket, if there was no connection or the queue retries after the
-    ///   response (``OfflineQueue``), whose events then report the outcome.
+    ///   response. The events of the ``OfflineQueue`` then report the outcome.
     /// - Throws: The errors of ``OfflineQueue/submit(_:query:body:headers:as:)``; `.invalidRequest` if no queue is open
     ///   for the session; the error of a request that must not be sent again; `CancellationError`, after which the
     ///   request may have been sent. After an error nothing is stored.

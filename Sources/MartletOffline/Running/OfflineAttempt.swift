@@ -1,7 +1,7 @@
 import MartletCache
-import MartletFeatureSettings
 import MartletCaching
 import MartletCore
+import MartletFeatureSettings
 
 /// One attempt to send a request: it adds credentials, sends, and refreshes the credentials if the server rejects them.
 struct OfflineAttempt: Sendable {
@@ -42,8 +42,7 @@ struct OfflineAttempt: Sendable {
 
     private func unauthorized(_ answer: HTTPExchange) -> ReplayDecision {
         .later(
-            .unauthorized, atLeast: nil,
-            message: "the server requires other credentials (status \(answer.statusCode))")
+            .unauthorized, atLeast: nil, message: "the server requires other credentials (status \(answer.statusCode))")
     }
 
     private func authorized() async throws -> (HTTPRequest, UInt64) {

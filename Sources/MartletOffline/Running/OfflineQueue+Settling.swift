@@ -45,7 +45,7 @@ extension OfflineQueue {
         entry.isGone?.update { true }
     }
 
-    /// Records that a request is not sent again automatically, or removes it if no one needs the record.
+    /// Records that a request is not sent again automatically, or removes it if the record is useless.
     /// - Returns: Whether it stays.
     private func rest(_ id: OfflineID, _ stage: QueuedRequest.Stage, isUseless: Bool) async throws(HTTPError) -> Bool {
         guard !isUseless else {

@@ -253,7 +253,7 @@ struct OfflineSummary: Sendable {
         return now.advanced(by: .milliseconds(left))
     }
 
-    /// Creates a summary of a request whose record has a number of bytes.
+    /// Creates the summary of a request. `recordByteCount` is the length of its record.
     init(_ request: QueuedRequest, recordByteCount: Int) {
         ticket = OfflineTicket(request)
         (submitted, started) = (request.submitted, request.renewed ?? request.submitted)

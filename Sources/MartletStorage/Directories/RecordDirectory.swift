@@ -27,7 +27,7 @@ package final class RecordDirectory: Sendable {
         case otherFiles(String)
     }
 
-    /// The number of numbers that are reserved on disk together.
+    /// The count of record numbers that are reserved on disk together.
     private static let numberBlock: UInt64 = 256
     private static let bodySuffix = ".body"
 
@@ -89,7 +89,7 @@ package final class RecordDirectory: Sendable {
         return isCompanion ? .companion : .other
     }
 
-    /// Writes and syncs the mark of the kind if it is missing, so that a later process recognizes the directory.
+    /// Writes and syncs the mark of the kind if it is missing, so that the directory is recognized after a power cut.
     private func mark() throws(StorageError) {
         guard let mark = missingMark.withLock({ $0 }) else { return }
         try files.write(all: RecordDirectory.noted(notedNumber()) + mark, to: lock, at: 0)

@@ -45,7 +45,7 @@ package struct RecordEnvelope: Sendable {
     package let byteLimit: Int
 
     /// Creates the envelope of a kind of record.
-    /// - Parameter magic: four bytes; `former` are those of earlier files, which are read, too.
+    /// - Parameter former: The magic of earlier files, which are read, too. Each magic has four bytes.
     package init(magic: String, former: String? = nil, version: UInt16, byteLimit: Int) {
         magics = [magic, former].compactMap { $0.map { Array($0.utf8) } }
         (self.version, self.byteLimit) = (version, byteLimit)

@@ -39,7 +39,8 @@ public struct OriginResponse: Sendable {
     public init(
         _ status: Int = 200, headers: OriginFields = [:], contentType: String? = nil, body: OriginResponseBody = .empty
     ) {
-        (self.status, self.headers, self.body) = (status, headers.with(contentType: contentType), body)
+        (self.status, self.body) = (status, body)
+        self.headers = headers.with(contentType: contentType)
     }
 
     /// A status, with its reason phrase as the body: `404 Not Found`. 204 and 304 have no body and no Content-Type.

@@ -120,8 +120,8 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         shared.register.endAll(isFinal: true)
     }
 
-    /// Runs a closure with a proxy, and stops the proxy even if the closure throws. The seed is then printed, so that
-    /// the failure can be repeated.
+    /// Runs a closure with a proxy, and then stops the proxy. If the closure throws, the seed is printed, so that the
+    /// failure can be repeated.
     /// - Returns: The closure's result.
     /// - Throws: ``OriginError`` if the proxy cannot start; the closure's error.
     @discardableResult public static func withProxy<Value>(

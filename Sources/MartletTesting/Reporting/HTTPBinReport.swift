@@ -23,7 +23,8 @@ struct HTTPBinReport: Encodable {
         let text = String(validating: bytes, as: UTF8.self)
         args = HTTPBinReport.grouped(request.query.items)
         headers = HTTPBinReport.headers(of: request)
-        (method, origin, url) = (request.method.rawValue, HTTPBinReport.address(of: request), request.url)
+        (method, url) = (request.method.rawValue, request.url)
+        origin = HTTPBinReport.address(of: request)
         let items = isForm ? FormEncoding.decoded(text ?? "").map { ($0.name, $0.value ?? "") } : []
         form = HTTPBinReport.grouped(items)
         data = isForm ? "" : text ?? "data:application/octet-stream;base64,\(Data(bytes).base64EncodedString())"

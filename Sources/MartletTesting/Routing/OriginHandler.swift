@@ -4,8 +4,8 @@ import Synchronization
 public struct OriginHandler: Sendable {
     /// Responds to one request. Requests of different connections are handled concurrently.
     ///
-    /// If the client disconnects early, the closure's task is cancelled. A thrown error becomes a response
-    /// with status 500 and the error as its text; an ``OriginFault`` happens to the connection instead.
+    /// If the client disconnects early, the closure's task is cancelled. A thrown error becomes a response with status
+    /// 500 and the error as its text; an ``OriginFault`` happens to the connection instead.
     public typealias Respond = @Sendable (OriginRequest) async throws -> OriginResponse
 
     private let closure: Respond
@@ -84,8 +84,10 @@ public struct OriginHandler: Sendable {
         }
     }
 
-    /// A number of bytes of ``TestPattern``, with Content-Length and an entity tag. Without `acceptsRanges`, the response
-    /// to a request for a range is a 200 with all bytes.
+    /// A number of bytes of ``TestPattern``, with Content-Length and an entity tag.
+    /// - Parameters:
+    ///   - count: The number of bytes.
+    ///   - acceptsRanges: Whether a request for a range is a 206; with `false` it is a 200 with all bytes.
     public static func bytes(_ count: UInt64, acceptsRanges: Bool = true) -> OriginHandler {
         .content(OriginContent(body: .pattern(count), entityTag: "\"pattern-\(count)\"", acceptsRanges: acceptsRanges))
     }

@@ -45,7 +45,7 @@ package final class EventLoop: TaskExecutor {
         var timers = MinHeap<Timer>()
         /// The number of timers at which those without a target are removed.
         var sweepCount = EventLoop.leastSweepCount
-        var jobs = FIFOQueue<UnownedJob>()
+        var jobs: [UnownedJob] = []
         /// The time until which the thread sleeps; zero while it is awake and will check the agenda before it sleeps.
         var sleepsUntil = MonotonicTime(nanoseconds: 0)
         var isStopped = false
@@ -239,12 +239,8 @@ package final class EventLoop: TaskExecutor {
     /// Runs the jobs that are enqueued now. Jobs that they add run after the next check of the sockets.
     /// - Returns: Whether the loop was stopped and nothing is left to run.
     private func runJobs() -> Bool {
-        var jobs = agenda.withLock { agenda in
-            let jobs = agenda.jobs
-            if !jobs.isEmpty { agenda.jobs = FIFOQueue() }
-            return jobs
-        }
-        while let job = jobs.popFirst() { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+        let jobs = agenda.withLock { agenda in exchange(&agenda.jobs, with: []) }
+        for job in jobs { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
         return agenda.withLock { $0.isStopped && $0.jobs.isEmpty }
     }
 }

@@ -1,6 +1,6 @@
 /// A first-in, first-out queue. Appending and removing the first element take amortized constant time.
 @usableFromInline package struct FIFOQueue<Element>: RandomAccessCollection {
-    /// The oldest elements, the first of the queue last.
+    /// The oldest elements, in reverse order: `popFirst` removes the last one.
     @usableFromInline var front: [Element] = []
     /// The elements after those of `front`, in order.
     @usableFromInline var back: [Element] = []
@@ -44,7 +44,7 @@
 
 extension FIFOQueue: Sendable where Element: Sendable {}
 
-/// A priority queue of which the least element is available. Adding and removing an element take logarithmic time.
+/// A priority queue that returns the least element first. Adding and removing an element take logarithmic time.
 package struct MinHeap<Element: Comparable> {
     /// The elements; none is less than its parent, which has the index `(index - 1) / 2`.
     package private(set) var unordered: [Element] = []

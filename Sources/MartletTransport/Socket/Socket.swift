@@ -158,7 +158,7 @@ package final class Socket: Sendable {
         setOption(SOL_SOCKET, SO_RCVLOWAT, Int32(clamping: count))
     }
 
-    /// Sets the class of later packets. Of the two options, the kernel rejects that of the other address family.
+    /// Sets the class of later packets. An option for another address family fails or has no effect.
     fileprivate func mark(_ serviceClass: ServiceClass) {
         // The two lower bits are for congestion notification, which the system controls.
         setOption(Int32(IPPROTO_IP), IP_TOS, serviceClass.codePoint << 2)

@@ -98,7 +98,8 @@ import Glibc
         hasIdentity = true
         verification = VerificationRules()
         (keyLog, sessions) = (nil, nil)
-        (verifiesHostName, applicationProtocols, isServer) = (false, settings.applicationProtocols, true)
+        (isServer, verifiesHostName) = (true, false)
+        applicationProtocols = settings.applicationProtocols
         unsafe pointer = builder.finish()
     }
 

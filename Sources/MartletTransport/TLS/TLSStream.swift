@@ -147,7 +147,7 @@ package final class TLSStream: SocketStream {
         try withEngine { engine, state throws(TransportError) in
             if state.hasPendingCloseNotify { state.hasPendingCloseNotify = engine.shutdown() }
             state.holdsBytes = false
-            // Clears the latch: OpenSSL may stop before it reads the socket, and an old edge makes the reader spin.
+            // Clears the latch: if OpenSSL stops before it reads the socket, an old edge would make the reader spin.
             if state.readNeedsWriting { _ = socket.readiness.beginRead() }
             var outcome = unsafe try engine.read(into: buffer)
             if case .paused(.wantsWrite) = outcome, needWriting(true, &state) {

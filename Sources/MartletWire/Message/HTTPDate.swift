@@ -9,7 +9,7 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
     /// - Parameters:
     ///   - text: The field value.
     ///   - now: The current time, for the two-digit years of RFC 850: a year that would be more than 50 years in the
-    ///     future is in the past. With `nil`, 70...99 are in the 20th century and 00...69 in the 21st.
+    ///     future is in the century before. With `nil`, 70...99 are in the 20th century and 00...69 in the 21st.
     ///   - ignoresCase: Whether names of days and months, and `GMT`, may be in any letter case, as caches allow (RFC
     ///     9111 §4.2); elsewhere dates are case-sensitive.
     package init?(_ text: String, now: HTTPDate? = nil, ignoresCase: Bool = false) {

@@ -10,11 +10,7 @@ struct DownloadRunnerTests {
     /// - Parameter showsEvents: Whether the view shows events, so that the runner follows them.
     private func run(
         _ words: [String], _ downloads: FakeDownloads, showsEvents: Bool = false,
-        interruption: @escaping @Sendable () async -> Int32? = {
-            // No signal arrives before the end of the run, which cancels the wait.
-            try? await Task.sleep(for: .seconds(1_000_000))
-            return nil
-        }
+        interruption: @escaping @Sendable () async -> Int32? = noSignal
     ) async throws -> MartletCLI.ExitStatus {
         var reader = CommandLineParser(
             DownloadCommand.options)
@@ -103,9 +99,9 @@ struct DownloadRunnerTests {
         let downloads = FakeDownloads { fake, _ in fake.finish() }
         let hasEnded = Mutex(false)
         let status = try await run(["http://h/"], downloads) {
-            try? await Task.sleep(for: .seconds(1_000_000))
+            let signal = await noSignal()
             hasEnded.withLock { $0 = true }
-            return nil
+            return signal
         }
         #expect(status == .success)
         #expect(hasEnded.withLock { $0 } == true)

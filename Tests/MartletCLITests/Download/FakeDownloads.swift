@@ -83,3 +83,9 @@ final class FakeDownloads: DownloadBackend {
         for download in downloads { await download.pause() }
     }
 }
+
+/// Waits for a signal that never arrives. The end of the run cancels the wait.
+func noSignal() async -> Int32? {
+    try? await Task.sleep(for: .seconds(1_000_000))
+    return nil
+}

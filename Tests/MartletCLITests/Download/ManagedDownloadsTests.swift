@@ -48,11 +48,7 @@ struct ManagedDownloadsTests {
     /// Runs a command line as the program does.
     private func run(
         _ folder: Folder, _ words: [String],
-        interruption: @escaping @Sendable () async -> Int32? = {
-            // No signal arrives before the end of the run, which cancels the wait.
-            try? await Task.sleep(for: .seconds(1_000_000))
-            return nil
-        }
+        interruption: @escaping @Sendable () async -> Int32? = noSignal
     ) async throws -> MartletCLI.ExitStatus {
         let (group, managed) = try await open(folder, words)
         let form = ProgressStyle(group.global, isTerminal: false, usesUnicode: true) { _ in nil }

@@ -119,7 +119,8 @@ struct MultipartTests {
             return .text("\(request.method) \(request.target) \(parts.joined(separator: "; "))")
         } run: { origin in
             let session = HTTPSession.own()
-            let (api, url) = (try session.host(origin.base), origin.url("/x"))
+            let api = try session.host(origin.base)
+            let url = origin.url("/x")
             #expect(try await session.post(url, query: ["a": 1], multipart: form).text == "POST /x?a=1 \(text)")
             #expect(try await session.put(url, multipart: form).text == "PUT /x \(text)")
             #expect(try await session.patch(url, multipart: form).text == "PATCH /x \(text)")

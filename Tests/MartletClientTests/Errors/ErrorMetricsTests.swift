@@ -19,8 +19,7 @@ struct ErrorMetricsTests {
 
     @Test("A call whose body was cut has the metrics of its connection, collected, streamed and opened")
     func cut() async throws {
-        let script = ServerScript(
-            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
+        let script = ServerScript.respond("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
         try await TestOrigin.withOrigin(scripts: script, script, script) { origin async throws in
             let session = HTTPSession.own()
             let collected = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }

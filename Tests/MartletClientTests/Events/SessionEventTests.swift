@@ -65,7 +65,9 @@ struct SessionEventTests {
     func encoding() throws {
         let connection = ConnectionInformation(remoteAddress: "192.0.2.1:80", localAddress: "192.0.2.2:5000")
         var metrics = HTTPMetrics()
-        (metrics.total, metrics.dns, metrics.connection) = (.milliseconds(20), .microseconds(1500), connection)
+        metrics.total = .milliseconds(20)
+        metrics.dns = .microseconds(1500)
+        metrics.connection = connection
         let url = try HTTPURL("https://u:p@a.example/?token=hunter2")
         metrics.hops = [HTTPHop(reason: .redirect, method: .get, url: url, status: 302, ended: .milliseconds(5))]
         let address = #"{"localAddress":"192.0.2.2:5000","remoteAddress":"192.0.2.1:80"}"#
@@ -147,10 +149,8 @@ struct SessionEventTests {
 
     @Test("A retry after a cut body emits the event of the second response, too")
     func cutBody() async throws {
-        let cut = ServerScript(
-            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
-        let whole = ServerScript(
-            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .awaitClose)
+        let cut = ServerScript.respond("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        let whole = ServerScript.keepAlive("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789")
         try await TestOrigin.withOrigin(scripts: cut, whole) { origin async throws in
             let session = HTTPSession.own { $0.retry = .transient(backoff: .constant(.zero)) }
             let events = session.events

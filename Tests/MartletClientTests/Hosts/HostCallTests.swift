@@ -45,7 +45,8 @@ struct HostCallTests {
             #expect(try await session.post(url, query: ["a": 1], json: ["n": 1]).text == "POST /v2/x?a=1 \(json)")
             #expect(try await session.put(url, json: ["n": 1]).text == "PUT /v2/x \(json)")
             #expect(try await session.patch(url, json: ["n": 1]).text == "PATCH /v2/x \(json)")
-            let (name, nick) = ("Ada L.", String?.none)
+            let name = "Ada L."
+            let nick: String? = nil
             #expect(try await api.get("x", query: ["nick": nick]).text == "GET /v2/x - ")
             let mixed = try await session.get(url, query: ["q": .value(name), "nick": .value(nick), "limit": 20])
             #expect(mixed.text == "GET /v2/x?limit=20&q=Ada%20L. - ")

@@ -35,7 +35,10 @@ struct ParameterEncoderTests {
 
     @Test("A literal of mixed kinds takes variables of any type, and absent ones are null")
     func variables() throws {
-        let (text, page, absent, start) = ("a b", Int?.some(2), Int?.none, Date(timeIntervalSince1970: 0))
+        let text = "a b"
+        let page: Int? = 2
+        let absent: Int? = nil
+        let start = Date(timeIntervalSince1970: 0)
         let tree: ParameterValue = try [
             "q": .value(text), "page": .value(page), "size": .value(absent), "order": .value(Filter.Order.newest),
             "after": .value(start), "tags": ["x", .value(text)], "limit": 20,

@@ -8,11 +8,7 @@ import Testing
 @Suite("Bodies that arrive after their heads")
 struct LateBodyTests {
     /// A middleware that changes nothing.
-    private struct Pass: HTTPMiddleware {
-        func handle(
-            _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
-        ) async throws -> HTTPCall.Response { try await next(request) }
-    }
+    private struct Pass: ObservingMiddleware {}
 
     /// A middleware that wraps the body.
     private struct Wrap: HTTPMiddleware {

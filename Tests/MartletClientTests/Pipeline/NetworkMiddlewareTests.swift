@@ -1,6 +1,7 @@
 import Martlet
 import MartletTesting
 import MartletTestSupport
+import MartletTransport
 import Testing
 
 /// The middleware below the cache: it sees the requests that reach the network, and only those.
@@ -183,17 +184,21 @@ struct NetworkMiddlewareTests {
         arguments: [true, false], ["max-age=600", "no-store"])
     func cancelled(hasHead: Bool, _ control: String) async throws {
         let entered = Counter()
+        let held = OneShot<Void>()
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("x", control)
         } run: { origin async throws in
+            defer { held.fulfill(()) }
             let (session, _) = try CacheScene.session {
                 $0.networkMiddleware = [
                     ClosureMiddleware { request, _, next in
                         var response = try await next(request)
-                        // Nothing ends the sequence.
-                        let endless = AsyncStream<[UInt8]> {
-                            entered.add(); $0.yield([1])
-                        }
+                        let endless = AsyncStream<[UInt8]>(unfolding: {
+                            if entered.next() == 1 { return [1] }
+                            // The wait ignores cancellation.
+                            _ = await held.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
+                            return nil
+                        })
                         if hasHead { response.setBody(endless) } else { for await _ in endless {} }
                         return response
                     }
@@ -201,7 +206,7 @@ struct NetworkMiddlewareTests {
             }
             let url = origin.url()
             let call = Task { try await session.get(url) }
-            #expect(await eventually(within: Patience.long) { entered.count == 1 })
+            #expect(await eventually(within: Patience.long) { entered.count == 2 })
             call.cancel()
             await #expect(throws: CancellationError.self) { try await call.value }
             #expect(await eventually(within: Patience.long) { session.runningCallCount == 0 })
@@ -250,12 +255,8 @@ struct NetworkMiddlewareTests {
 
     @Test("It observes the events of each call")
     func observes() async throws {
-        final class Observing: HTTPMiddleware {
+        final class Observing: ObservingMiddleware {
             let count = Counter()
-
-            func handle(
-                _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
-            ) async throws -> HTTPCall.Response { try await next(request) }
 
             func observe(_ event: SessionEvent, in context: CallContext) {
                 if case .finished = event.kind { count.add() }

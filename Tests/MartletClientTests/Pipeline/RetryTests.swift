@@ -6,6 +6,11 @@ import Testing
 
 @Suite("Retries over the network")
 struct RetryTests {
+    /// Sends four of the ten bytes of a body, and closes the connection.
+    private static let cut = ServerScript.respond("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+    /// Sends the ten bytes of a body.
+    private static let whole = ServerScript.keepAlive("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789")
+
     private static func session(
         _ policy: RetryPolicy = .transient(backoff: .constant(.zero)),
         _ change: (inout SessionConfiguration) -> Void = { _ in }
@@ -50,11 +55,7 @@ struct RetryTests {
 
     @Test("A collected body that was cut is fetched again")
     func cutBody() async throws {
-        let cut = ServerScript(
-            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
-        let whole = ServerScript(
-            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .awaitClose)
-        try await TestOrigin.withOrigin(scripts: cut, whole) { origin async throws in
+        try await TestOrigin.withOrigin(scripts: Self.cut, Self.whole) { origin async throws in
             let exchange = try await RetryTests.session().get(origin.url())
             #expect(exchange.text == "0123456789")
             #expect(exchange.metrics.hops.map(\.error) == [.truncated])
@@ -63,9 +64,7 @@ struct RetryTests {
 
     @Test("A stream that was cut is not retried, since part of it was already delivered")
     func cutStream() async throws {
-        let cut = ServerScript(
-            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
-        try await TestOrigin.withOrigin(scripts: cut) { origin async throws in
+        try await TestOrigin.withOrigin(scripts: Self.cut) { origin async throws in
             let error = await #expect(throws: HTTPError.self) {
                 try await RetryTests.session().stream(try HTTPRequest(method: .get, url: origin.url())) {
                     _, body in
@@ -80,11 +79,7 @@ struct RetryTests {
     @Test("A download that was cut restarts, and its file is complete")
     func cutDownload() async throws {
         let folder = try TemporaryFolder()
-        let cut = ServerScript(
-            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
-        let whole = ServerScript(
-            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"), .awaitClose)
-        try await TestOrigin.withOrigin(scripts: cut, whole) { origin async throws in
+        try await TestOrigin.withOrigin(scripts: Self.cut, Self.whole) { origin async throws in
             let path = folder.path + "/file"
             try await RetryTests.session().save(
                 HTTPRequest(method: .get, url: origin.url()), to: FilePath(path), overwrites: false)
@@ -240,10 +235,8 @@ struct RetryTests {
 
     @Test("An error that a retry cannot fix names no limit, and that of a cut body does")
     func limitOfOthers() async throws {
-        let invalid = ServerScript(.expectRequestHead, .send("garbage\r\n\r\n"), .close)
-        let cut = ServerScript(
-            .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
-        try await TestOrigin.withOrigin(scripts: invalid, cut, cut) { origin async throws in
+        let invalid = ServerScript.respond("garbage\r\n\r\n")
+        try await TestOrigin.withOrigin(scripts: invalid, Self.cut, Self.cut) { origin async throws in
             let session = RetryTests.session(.transient(maximumAttempts: 2, backoff: .constant(.zero)))
             let wrong = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
             #expect(wrong?.code == .protocolViolation && wrong?.message.contains("not retried") == false)

@@ -63,24 +63,38 @@ struct NestedCallTests {
         }
     }
 
+    /// Returns the error of a request that is sent while the closures of two streams hold their connections.
+    /// - Parameter limits: The limits that are set before the request is sent; `nil` for those of the session.
+    private static func errorWhileHeld(
+        _ session: HTTPSession, _ origin: TestOrigin, _ options: RequestOptions, limits: PoolLimits? = nil
+    ) async throws -> HTTPError? {
+        let started = Counter()
+        let request = try HTTPRequest(method: .get, url: origin.url("/endless"))
+        let held = (0..<2).map { _ in OneShot<Void>() }
+        let streams = held.map { held in
+            Task {
+                try await session.stream(request) { _, _ in
+                    started.add()
+                    _ = await held.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
+                }
+            }
+        }
+        #expect(await eventually(within: Patience.long) { started.count == 2 })
+        if let limits { session.setPoolLimits(limits) }
+        let error = await #expect(throws: HTTPError.self) {
+            try await session.get(origin.url("/"), options: options)
+        }
+        for held in held { held.fulfill(()) }
+        for stream in streams { try await stream.value }
+        return error
+    }
+
     @Test(
         "The error of a timeout in the pool names the holders of the connections", arguments: Limit.allCases,
         [true, false])
     func explains(_ limit: Limit, _ isTotalClock: Bool) async throws {
         try await withOrigin { origin in
             let session = session(limit, 2)
-            let started = Counter()
-            let request = try HTTPRequest(method: .get, url: origin.url("/endless"))
-            let held = (0..<2).map { _ in OneShot<Void>() }
-            let streams = held.map { held in
-                Task {
-                    try await session.stream(request) { _, _ in
-                        started.add()
-                        _ = await held.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
-                    }
-                }
-            }
-            #expect(await eventually(within: Patience.long) { started.count == 2 })
             var options = RequestOptions()
             var timeouts = Timeouts()
             if isTotalClock {
@@ -89,9 +103,7 @@ struct NestedCallTests {
                 timeouts.poolWait = .milliseconds(50)
             }
             options.timeouts = timeouts
-            let error = await #expect(throws: HTTPError.self) {
-                try await session.get(origin.url("/"), options: options)
-            }
+            let error = try await Self.errorWhileHeld(session, origin, options)
             let target =
                 limit == .host
                 ? "connections to 127.0.0.1:\(origin.port)" : "connections to all hosts together"
@@ -102,8 +114,6 @@ struct NestedCallTests {
                     "2 of 2 \(target) are in use: 2 by streams whose closure has not returned; raise \(setting)"
                 )
                     == true, "\(error?.message ?? "")")
-            for held in held { held.fulfill(()) }
-            for stream in streams { try await stream.value }
         }
     }
 
@@ -112,29 +122,13 @@ struct NestedCallTests {
     func explainsExcess() async throws {
         try await withOrigin { origin in
             let session = session(.host, 2)
-            let started = Counter()
-            let request = try HTTPRequest(method: .get, url: origin.url("/endless"))
-            let held = (0..<2).map { _ in OneShot<Void>() }
-            let streams = held.map { held in
-                Task {
-                    try await session.stream(request) { _, _ in
-                        started.add()
-                        _ = await held.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
-                    }
-                }
-            }
-            #expect(await eventually(within: Patience.long) { started.count == 2 })
-            session.setPoolLimits(PoolLimits(connectionsPerHost: 1))
             let options = RequestOptions { $0.timeouts.poolWait = .milliseconds(50) }
-            let error = await #expect(throws: HTTPError.self) {
-                try await session.get(origin.url("/"), options: options)
-            }
+            let error = try await Self.errorWhileHeld(
+                session, origin, options, limits: PoolLimits(connectionsPerHost: 1))
             let expected =
                 "2 connections to 127.0.0.1:\(origin.port) are in use, above the limit of 1 (lowered, or exceeded while"
                 + " code of the program runs): 2 by streams whose closure has not returned; raise connectionsPerHost"
             #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
-            for held in held { held.fulfill(()) }
-            for stream in streams { try await stream.value }
         }
     }
 

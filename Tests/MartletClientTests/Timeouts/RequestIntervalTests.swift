@@ -107,7 +107,8 @@ struct RequestIntervalTests {
     func removed() async throws {
         try await Self.withOrigin { origin, arrivals in
             let session = HTTPSession.own()
-            let (first, second) = (try HTTPURL(origin.base).origin, try HTTPURL("http://other.example").origin)
+            let first = try HTTPURL(origin.base).origin
+            let second = try HTTPURL("http://other.example").origin
             #expect(!session.core.pacer.isActive)
             session.setRequestInterval(Patience.long, for: first)
             session.setRequestInterval(Patience.long, for: second)

@@ -1,9 +1,9 @@
-import MartletURL
 import Glibc
 import Martlet
 import MartletStorage
-import MartletTesting
 import MartletTestSupport
+import MartletTesting
+import MartletURL
 import SystemPackage
 import Testing
 

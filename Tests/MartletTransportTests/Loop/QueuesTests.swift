@@ -1,7 +1,7 @@
 import MartletTransport
 import Testing
 
-@Suite("Queues: first in, first out; least first")
+@Suite("FIFO queues and heaps")
 struct QueuesTests {
     @Test("A queue has the elements of an array after any changes", arguments: 0..<20)
     func queue(seed: UInt64) {
