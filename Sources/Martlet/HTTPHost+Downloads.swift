@@ -62,7 +62,7 @@ extension DownloadManager {
     ///
     /// ```swift
     /// let downloads = try await DownloadManager(
-    ///     session: api.session, directory: folder
+    ///     session: api.session, directory: directory
     /// ) { fields, url in
     ///     api.addHeaders(to: &fields, for: url)
     /// }

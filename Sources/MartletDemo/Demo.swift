@@ -65,16 +65,16 @@ func check<Value: Equatable>(_ name: String, _ value: Value, is expected: Value)
 struct DemoEnvironment: Sendable {
     let origin: TestOrigin
     let session: HTTPSession
-    let folder: FilePath
+    let directory: FilePath
     private let makeSession: @Sendable (SessionConfiguration) -> HTTPSession
 
     init(_ makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession) async throws {
         self.makeSession = makeSession
-        let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-demo-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let directory = FileManager.default.temporaryDirectory.appending(path: "martlet-demo-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         origin = try await TestOrigin.start(.tls(.trusted), handler: StandardRoutes().handler)
         session = makeSession(DemoEnvironment.configuration(trusting: origin))
-        self.folder = FilePath(folder.path)
+        self.directory = FilePath(directory.path)
     }
 
     /// A configuration that trusts only the certificate authority of an origin.
@@ -92,7 +92,7 @@ struct DemoEnvironment: Sendable {
 
     func clear() async {
         await origin.stop()
-        try? FileManager.default.removeItem(atPath: folder.string)
+        try? FileManager.default.removeItem(atPath: directory.string)
     }
 
     func request(_ method: HTTPRequest.Method, _ path: String) throws -> HTTPRequest {

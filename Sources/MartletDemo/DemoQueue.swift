@@ -14,7 +14,7 @@ enum DemoQueue {
     private static func enqueue(_ stage: DemoEnvironment) async throws -> [String] {
         let port = try ReservedPort()
         let url = "https://127.0.0.1:\(port.number)/payments"
-        let queue = ["--queue", stage.folder.appending("queue").string]
+        let queue = ["--queue", stage.directory.appending("queue").string]
         let id = try await DemoProcess.run(["queue", "add"] + queue + ["--tag", "demo", "-d", "amount=42", url])
         let refused = try await postpone(queue)
         // The payments that the origin received, by `Idempotency-Key`, and the number of requests with a key.
@@ -34,7 +34,7 @@ enum DemoQueue {
         let options = OriginOptions(binding: .ipv4(port: port.number), tls: .trusted)
         let events = try await TestOrigin.withOrigin(options, handler: handler) { origin in
             port.release()
-            let file = stage.folder.appending("queue-ca.pem").string
+            let file = stage.directory.appending("queue-ca.pem").string
             let authority = Data((origin.authorityPEM ?? "").utf8)
             try await BlockingThreadPool.shared.run {
                 Result { try authority.write(to: URL(filePath: file), options: .atomic) }

@@ -56,8 +56,8 @@ enum DemoRequests {
 
     private static func concurrent(_ stage: DemoEnvironment) async throws -> [String] {
         // All responses wait for the last request, so sequential requests would never get a response.
-        let (door, opening) = AsyncStream.makeStream(of: Void.self)
-        let opened = Task { for await _ in door {} }
+        let (gate, opening) = AsyncStream.makeStream(of: Void.self)
+        let opened = Task { for await _ in gate {} }
         let arrivals = Atomic(0)
         let handler = OriginHandler { _ in
             if arrivals.add(1, ordering: .relaxed).newValue == 10 { opening.finish() }
@@ -144,7 +144,7 @@ enum DemoHosts {
 
     private static func form(_ stage: DemoEnvironment) async throws -> [String] {
         let size = 6 << 20
-        let path = stage.folder.appending("colony.bin")
+        let path = stage.directory.appending("colony.bin")
         let file = try FileDescriptor.open(
             path, .writeOnly, options: [.create, .truncate, .closeOnExec], permissions: .ownerReadWrite)
         try file.closeAfter { _ = try file.writeAll(TestPattern.bytes(from: 0, count: size)) }

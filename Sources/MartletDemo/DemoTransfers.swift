@@ -86,7 +86,7 @@ enum DemoTransfers {
 
     private static func download(_ stage: DemoEnvironment) async throws -> [String] {
         let size = 16 * mebibyte
-        let path = stage.folder.appending("download.bin")
+        let path = stage.directory.appending("download.bin")
         let states = Mutex((count: 0, last: TransferProgress()))
         let exchange = try await stage.session.save(
             try stage.request(.get, "/bytes/\(size)"), to: path, overwrites: false,
@@ -148,7 +148,7 @@ enum DemoDownloads {
         -> [String]
     {
         let session = stage.session(trusting: origin)
-        let path = stage.folder.appending("segments.bin")
+        let path = stage.directory.appending("segments.bin")
         let first = try session.startDownload(origin.url("/file"), to: .file(path))
         var most = 0
         for await progress in first.progress {
@@ -201,7 +201,7 @@ enum DemoTasks {
         }
         return try await TestOrigin.withOrigin(.plain, handler: handler) { origin in
             defer { opening.finish() }
-            let path = stage.folder.appending("paused.bin")
+            let path = stage.directory.appending("paused.bin")
             let task = await stage.session.downloadTask(
                 for: try HTTPRequest(method: .get, url: origin.url("/large")), to: path)
             for await progress in task.downloadProgress where progress.completedByteCount == piece { break }
@@ -238,7 +238,7 @@ enum DemoTasks {
     }
 
     private static func cancel(_ stage: DemoEnvironment) async throws -> String {
-        let path = stage.folder.appending("cancelled.bin")
+        let path = stage.directory.appending("cancelled.bin")
         let task = await stage.session.downloadTask(for: try stage.request(.get, "/stall/1000"), to: path)
         for await progress in task.downloadProgress where progress.completedByteCount > 0 { break }
         await task.cancel()
@@ -252,7 +252,7 @@ enum DemoTasks {
 
     private static func tee(_ stage: DemoEnvironment) async throws -> [String] {
         let size = 4 << 20
-        let path = stage.folder.appending("tee.bin")
+        let path = stage.directory.appending("tee.bin")
         let digest = DigestSink(.sha256)
         let results = try await stage.session.stream(try stage.request(.get, "/bytes/\(size)")) { _, body in
             try await body.tee(to: [FileSink(path), digest])

@@ -203,15 +203,15 @@ extension HTTPHost {
         let isRooted = first == UInt8(ascii: "/")
         // After a dot segment, a text that looks like a scheme is part of the path.
         let reference = "./\(isRooted ? path.dropFirst() : path[...])"
-        var folder = base
-        if folder.path.utf8.last != UInt8(ascii: "/") {
-            folder = HTTPURL(
+        var directory = base
+        if directory.path.utf8.last != UInt8(ascii: "/") {
+            directory = HTTPURL(
                 scheme: base.scheme, userInfo: nil, host: base.host, hostKind: base.hostKind,
                 explicitPort: base.explicitPort, path: "\(base.path)/", query: nil, fragment: nil)
         }
-        let url = try resolving(reference, at: folder, shift: isRooted ? -1 : -2)
-        guard url.path.hasPrefix(folder.path) else {
-            throw makeError("the path leads out of \(folder.path): pass an absolute URL")
+        let url = try resolving(reference, at: directory, shift: isRooted ? -1 : -2)
+        guard url.path.hasPrefix(directory.path) else {
+            throw makeError("the path leads out of \(directory.path): pass an absolute URL")
         }
         return url
     }

@@ -16,7 +16,7 @@ package final class AtomicFileWriter: Sendable {
     /// The name that the file gets.
     package let path: String
     /// The directory, with a slash at its end; empty for the current one.
-    private let folder: String
+    private let directory: String
     private let file: OpenFile
     private let files = LinuxFileSystem()
 
@@ -27,7 +27,7 @@ package final class AtomicFileWriter: Sendable {
             throw StorageError(operation: "create", path: path, code: EEXIST)
         }
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-        folder = slash.map { String(path[...$0]) } ?? ""
+        directory = slash.map { String(path[...$0]) } ?? ""
         let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
         guard !name.isEmpty, name != ".", name != ".." else {
             throw StorageError(operation: "create", path: path, code: EISDIR)
@@ -36,7 +36,7 @@ package final class AtomicFileWriter: Sendable {
         let suffix = String(generator.next(), radix: 36)
         // The name may have the maximum length, so it is shortened for the suffix.
         let stem = String(decoding: name.utf8.prefix(200), as: UTF8.self)
-        let temporary = "\(folder).\(stem).\(suffix).part"
+        let temporary = "\(directory).\(stem).\(suffix).part"
         let descriptor = try files.result("create", temporary) {
             unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         }
@@ -74,7 +74,7 @@ package final class AtomicFileWriter: Sendable {
         } catch { throw StorageError(operation: error.operation, path: path, code: error.code) }
         file.close()
         // Some file systems cannot sync a directory; the file is complete nevertheless.
-        try? files.syncFolder(folder.isEmpty ? "." : folder)
+        try? files.syncDirectory(directory.isEmpty ? "." : directory)
     }
 
     /// Removes the temporary file, unless the file was published.

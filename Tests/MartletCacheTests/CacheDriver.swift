@@ -32,7 +32,7 @@ final class CacheDriver {
     }
 
     let disk: DiskCache
-    private(set) var ledger = InvalidationLog()
+    private(set) var invalidations = InvalidationLog()
     private(set) var sentCount = 0
 
     init(_ disk: DiskCache) {
@@ -45,7 +45,7 @@ final class CacheDriver {
         let variants = readers.map { StoredVariant(head: $0.head, bodyLength: $0.byteCount) }
         let decision = CacheDecision(request, variants: variants, now: Scene.at(seconds))
         return Exchange(
-            request: request, readers: readers, variants: variants, decision: decision, epoch: ledger.epoch)
+            request: request, readers: readers, variants: variants, decision: decision, epoch: invalidations.epoch)
     }
 
     /// Returns the stored response if no network is needed.
@@ -80,7 +80,7 @@ final class CacheDriver {
         for index in decided.removed { disk.remove(exchange.readers[index]) }
         if case .store(let head) = decided.storage, let writer = disk.begin(head) {
             writer.append(Array(body.utf8))
-            writer.commit { ledger.holds(exchange.epoch, for: exchange.request.key.url) }
+            writer.commit { invalidations.holds(exchange.epoch, for: exchange.request.key.url) }
         }
         switch decided.delivery {
         case .network: return StreamedResponse(head: response, body: body)
@@ -93,7 +93,7 @@ final class CacheDriver {
     func changed(_ method: String, _ url: String, _ response: ResponseHead) {
         let targets = InvalidationRule.targets(method: method, url: url, response: response) { $0 }
         for target in targets {
-            ledger.invalidate(target)
+            invalidations.invalidate(target)
             disk.remove(CacheKey(url: target))
         }
     }

@@ -5,11 +5,11 @@ import Testing
 
 @Suite("The cache rules with a store")
 struct RulesOnStoreTests {
-    private let scene: CacheFolderScene
+    private let scene: CacheDirectoryScene
     private let driver: CacheDriver
 
     init() throws {
-        scene = try CacheFolderScene()
+        scene = try CacheDirectoryScene()
         driver = CacheDriver(try scene.cache())
     }
 
@@ -140,19 +140,19 @@ struct RulesOnStoreTests {
     @Test("After an invalidation, memory accepts neither an older response nor an older head")
     func memoryAfterInvalidation() throws {
         let memory = MemoryCache(limit: 1 << 20)
-        var ledger = InvalidationLog()
-        let epoch = ledger.epoch
+        var invalidations = InvalidationLog()
+        let epoch = invalidations.epoch
         let old = MemoryEntry(head: Scene.stored("ETag: \"1\"").head, body: [1])
         let news = Scene.stored("ETag: \"1\"\nX-Version: a longer head").head
-        if ledger.holds(epoch, for: Scene.url) { memory.insert(old, isOnDisk: true) }
+        if invalidations.holds(epoch, for: Scene.url) { memory.insert(old, isOnDisk: true) }
         let updated = try #require(memory.updateHead(of: old, to: news, isOnDisk: true))
         #expect(updated.entry.head == news && updated.entry.body == [1] && updated.unwritten.isEmpty)
         #expect(memory.statistics.byteCount == updated.entry.cost)
         #expect(memory.updateHead(of: old, to: news, isOnDisk: true) == nil)
 
-        ledger.invalidate(Scene.url)
+        invalidations.invalidate(Scene.url)
         memory.remove(news.key)
-        if ledger.holds(epoch, for: Scene.url) { memory.insert(old, isOnDisk: true) }
+        if invalidations.holds(epoch, for: Scene.url) { memory.insert(old, isOnDisk: true) }
         #expect(memory.updateHead(of: updated.entry, to: news, isOnDisk: true) == nil)
         #expect(memory.variants(of: news.key).isEmpty && memory.statistics.byteCount == 0)
     }

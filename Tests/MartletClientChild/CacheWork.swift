@@ -10,7 +10,7 @@ import Synchronization
 /// cache and `n` for each from the network, `!` for a wrong one, `e` for an error.
 package struct CacheWork: Sendable {
     /// The directory of the cache.
-    package var folder: String
+    package var directory: String
     /// The maximum size of the cache in bytes.
     package var limit: Int
     /// The scheme and authority of the origin.
@@ -25,8 +25,8 @@ package struct CacheWork: Sendable {
     /// The number of tasks that make requests one after the other.
     private static let lanes = 3
 
-    package init(folder: String, limit: Int, base: String, seed: UInt64, count: Int, pages: UInt64) {
-        self.folder = folder
+    package init(directory: String, limit: Int, base: String, seed: UInt64, count: Int, pages: UInt64) {
+        self.directory = directory
         self.limit = limit
         self.base = base
         self.seed = seed
@@ -39,11 +39,11 @@ package struct CacheWork: Sendable {
         guard words.count == 6, let limit = Int(words[1]), let seed = UInt64(words[3]),
             let count = Int(words[4]), let pages = UInt64(words[5]), pages > 0
         else { return nil }
-        self.init(folder: words[0], limit: limit, base: words[2], seed: seed, count: count, pages: pages)
+        self.init(directory: words[0], limit: limit, base: words[2], seed: seed, count: count, pages: pages)
     }
 
     /// The words of a command line for this work.
-    package var words: [String] { [folder, "\(limit)", base, "\(seed)", "\(count)", "\(pages)"] }
+    package var words: [String] { [directory, "\(limit)", base, "\(seed)", "\(count)", "\(pages)"] }
 
     /// The path of a page.
     package static func path(_ page: UInt64) -> String { "/page/\(page)" }
@@ -58,10 +58,10 @@ package struct CacheWork: Sendable {
     }
 
     /// A cache on a directory, which memory pressure does not trim.
-    package static func cache(_ folder: String, limit: Int, memory: ByteCount) throws -> ResponseCache {
+    package static func cache(_ directory: String, limit: Int, memory: ByteCount) throws -> ResponseCache {
         var options = ResponseCache.Options()
         options.memoryPressure = nil
-        return try .at(FilePath(folder), memory: memory, disk: .bytes(limit), options: options)
+        return try .at(FilePath(directory), memory: memory, disk: .bytes(limit), options: options)
     }
 
     /// Does the work, and writes the index at the end.
@@ -69,9 +69,9 @@ package struct CacheWork: Sendable {
     package func run() async -> Bool {
         // Only odd seeds have a memory cache in front of the disk.
         let memory = ByteCount.kibibytes(seed % 2 == 0 ? 0 : 256)
-        guard let cache = try? CacheWork.cache(folder, limit: limit, memory: memory) else { return false }
+        guard let cache = try? CacheWork.cache(directory, limit: limit, memory: memory) else { return false }
         let session = CacheWork.session(cache)
-        let told = Told()
+        let told = ReportCount()
         await withTaskGroup(of: Void.self) { group in
             for lane in 0..<CacheWork.lanes {
                 group.addTask {
@@ -90,7 +90,7 @@ package struct CacheWork: Sendable {
     }
 
     /// The number of stores that were reported.
-    private final class Told: Sendable {
+    private final class ReportCount: Sendable {
         /// Shared by the lanes.
         private let count = Mutex<UInt64>(0)
 

@@ -43,7 +43,7 @@ struct DownloadWork {
             options.collision = collision
         }
         // Stalls are intended here: no other transfer may take over a stalled range.
-        options.patience = .seconds(300)
+        options.takeoverThreshold = .seconds(300)
         return options
     }
 
@@ -88,7 +88,7 @@ struct DownloadWork {
     }
 
     /// Downloads many files concurrently.
-    func many(from url: String, into folder: String, count: Int) async {
+    func many(from url: String, into directory: String, count: Int) async {
         let session = session
         let options = options
         await withTaskGroup(of: Void.self) { group in
@@ -97,7 +97,7 @@ struct DownloadWork {
                     do {
                         tell(
                             try await session.download(
-                                "\(url)\(number)", to: FilePath("\(folder)/\(number).bin"), options: options))
+                                "\(url)\(number)", to: FilePath("\(directory)/\(number).bin"), options: options))
                     } catch {
                         tell(error)
                     }

@@ -9,8 +9,8 @@ struct ReplayTests {
         let entry = try #require(FuzzEntry.all.first { $0.name == name })
         let clock = ContinuousClock()
         var count = 0
-        for kind in FuzzFolder.kinds {
-            for input in try FuzzFolder.inputs(kind, of: name) {
+        for kind in FuzzDirectory.kinds {
+            for input in try FuzzDirectory.inputs(kind, of: name) {
                 // The fuzzer treats a second as a hang. Here other tests run concurrently without optimization and the
                 // machine can stall, so a slow input is run again.
                 var fastest = Duration.seconds(1_000_000)
@@ -32,20 +32,20 @@ struct ReplayTests {
     }
 
     @Test("Each entry has seeds, a dictionary and a corpus, and each directory has an entry")
-    func foldersAreComplete() throws {
+    func directoriesAreComplete() throws {
         let names = FuzzEntry.all.map(\.name).sorted()
-        #expect(try FuzzFolder.names(in: "Seeds") == names)
-        #expect(try FuzzFolder.names(in: "Corpus") == names)
-        #expect(try FuzzFolder.names(in: "Dictionaries") == names.map { "\($0).dict" })
-        #expect(Set(try FuzzFolder.names(in: "Regressions")).isSubset(of: names))
+        #expect(try FuzzDirectory.names(in: "Seeds") == names)
+        #expect(try FuzzDirectory.names(in: "Corpus") == names)
+        #expect(try FuzzDirectory.names(in: "Dictionaries") == names.map { "\($0).dict" })
+        #expect(Set(try FuzzDirectory.names(in: "Regressions")).isSubset(of: names))
     }
 
     @Test("The stored inputs stay below 200 KiB")
     func sizeIsBounded() throws {
         var byteCount = 0
-        for kind in FuzzFolder.kinds {
+        for kind in FuzzDirectory.kinds {
             for name in FuzzEntry.all.map(\.name) {
-                byteCount += try FuzzFolder.inputs(kind, of: name).reduce(0) { $0 + $1.bytes.count }
+                byteCount += try FuzzDirectory.inputs(kind, of: name).reduce(0) { $0 + $1.bytes.count }
             }
         }
         #expect(byteCount < 200 * 1024, "\(byteCount) bytes")

@@ -5,7 +5,7 @@ import Testing
 @Suite("Atomic file writes")
 struct AtomicFileWriterTests {
     /// Runs a closure with a temporary directory and removes the directory afterwards.
-    private func withFolder(_ body: (String) throws -> Void) throws {
+    private func withDirectory(_ body: (String) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString)")
             .path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -19,7 +19,7 @@ struct AtomicFileWriterTests {
 
     @Test("A file gets its name only when it is published")
     func publishes() throws {
-        try withFolder { folder in
+        try withDirectory { folder in
             let file = try AtomicFileWriter(path: "\(folder)/a.bin", collision: .fail)
             try file.write([1, 2, 3])
             #expect(!FileManager.default.fileExists(atPath: "\(folder)/a.bin"))
@@ -35,7 +35,7 @@ struct AtomicFileWriterTests {
 
     @Test("A file that was not published leaves no file on disk")
     func discards() throws {
-        try withFolder { folder in
+        try withDirectory { folder in
             do {
                 let file = try AtomicFileWriter(path: "\(folder)/a.bin", collision: .fail)
                 try file.write([1])
@@ -46,7 +46,7 @@ struct AtomicFileWriterTests {
 
     @Test("A file can be private to its owner, whatever the mode of the previous one was")
     func mode() throws {
-        try withFolder { folder in
+        try withDirectory { folder in
             let path = "\(folder)/a.bin"
             for mode: UInt32 in [0o666, 0o600] {
                 let file = try AtomicFileWriter(path: path, collision: .replace, mode: mode)
@@ -59,7 +59,7 @@ struct AtomicFileWriterTests {
 
     @Test("A file that exceeds the limit is not read as a whole")
     func contentsLimit() throws {
-        try withFolder { folder in
+        try withDirectory { folder in
             let file = try AtomicFileWriter(path: "\(folder)/a.bin", collision: .fail)
             try file.write([1, 2, 3])
             try file.publish(collision: .fail)
@@ -73,7 +73,7 @@ struct AtomicFileWriterTests {
 
     @Test("An existing file is not replaced unless that is allowed")
     func collides() throws {
-        try withFolder { folder in
+        try withDirectory { folder in
             let path = "\(folder)/a.bin"
             let first = try AtomicFileWriter(path: path, collision: .fail)
             try first.write([1])
@@ -88,7 +88,7 @@ struct AtomicFileWriterTests {
 
     @Test("A file that appears under the name at the last moment is not replaced")
     func collidesLate() throws {
-        try withFolder { folder in
+        try withDirectory { folder in
             let path = "\(folder)/a.bin"
             let file = try AtomicFileWriter(path: path, collision: .fail)
             try file.write([1])
@@ -105,7 +105,7 @@ struct AtomicFileWriterTests {
 
     @Test("A symbolic link at the target is replaced, not followed")
     func replacesLinks() throws {
-        try withFolder { folder in
+        try withDirectory { folder in
             _ = FileManager.default.createFile(atPath: "\(folder)/canary", contents: Data([9]))
             try FileManager.default.createSymbolicLink(
                 atPath: "\(folder)/a.bin", withDestinationPath: "\(folder)/canary")
@@ -118,8 +118,8 @@ struct AtomicFileWriterTests {
     }
 
     @Test("The error for a missing directory names the file")
-    func missingFolder() throws {
-        try withFolder { folder in
+    func missingDirectory() throws {
+        try withDirectory { folder in
             let error = #expect(throws: StorageError.self) {
                 try AtomicFileWriter(path: "\(folder)/none/a.bin", collision: .fail)
             }
@@ -130,7 +130,7 @@ struct AtomicFileWriterTests {
 
     @Test("A directory and a missing file cannot be read")
     func unreadable() throws {
-        try withFolder { folder in
+        try withDirectory { folder in
             #expect(throws: StorageError.self) { try FileReader(path: folder) }
             #expect(throws: StorageError.self) { try FileReader(path: "\(folder)/none") }
         }

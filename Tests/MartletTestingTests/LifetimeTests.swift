@@ -91,7 +91,7 @@ struct LifetimeTests {
     }
 
     @Test("The request count is updated and can be awaited without polling")
-    func ledgerCounts() async throws {
+    func recorderCounts() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("12345")
         } run: { origin in
@@ -112,7 +112,7 @@ struct LifetimeTests {
     }
 
     @Test("Waiting for missing requests ends at the time limit and reports the received ones")
-    func ledgerTimesOut() async throws {
+    func recorderTimesOut() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             await #expect(
                 throws: OriginError.timedOut(
@@ -124,7 +124,7 @@ struct LifetimeTests {
     }
 
     @Test("A wait ends when its task is cancelled")
-    func ledgerWaitIsCancelled() async throws {
+    func recorderWaitIsCancelled() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let waiting = Task { try await origin.waitForRequests(count: 1, within: .seconds(3600)) }
             waiting.cancel()

@@ -34,7 +34,7 @@ struct MartletContender: Client {
         }
         switch arguments["cache"] {
         case "memory": configuration.cache = .memoryOnly(.mebibytes(64))
-        case let folder?: configuration.cache = try .at(FilePath(folder), memory: 0, disk: .gibibytes(2))
+        case let directory?: configuration.cache = try .at(FilePath(directory), memory: 0, disk: .gibibytes(2))
         case nil: break
         }
         if let mode = arguments["mode"] {

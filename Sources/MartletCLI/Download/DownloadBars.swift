@@ -210,11 +210,11 @@ struct DownloadText: Sendable {
     }
 
     /// Returns the message after a signal: how to resume. `left` has the URLs of the incomplete downloads, `kept` the
-    /// number of their bytes on disk, and `stateFolder` the directory of their queue.
-    func resumption(left: [String], of count: Int, kept: UInt64, stateFolder: String?) -> String {
+    /// number of their bytes on disk, and `stateDirectory` the directory of their queue.
+    func resumption(left: [String], of count: Int, kept: UInt64, stateDirectory: String?) -> String {
         let amount = kept > 0 ? " \(ProgressText.size(Double(kept))) are kept." : ""
-        if let stateFolder {
-            return "martlet: stopped.\(amount) To resume: martlet download --state \(safe(stateFolder))"
+        if let stateDirectory {
+            return "martlet: stopped.\(amount) To resume: martlet download --state \(safe(stateDirectory))"
         }
         if left.count == count { return "martlet: stopped.\(amount) To resume, run the same command again." }
         let shown = left.prefix(20).map { "\n  \(safe($0))" }.joined()

@@ -48,7 +48,7 @@ struct DownloadCommand: WordsCommand {
         -> SessionConfiguration
     {
         let usesTLS =
-            group.redirects.followsRedirects || group.download.stateFolder != nil
+            group.redirects.followsRedirects || group.download.stateDirectory != nil
             || plans.contains { $0.url.scheme == .https }
         var configuration = try await SessionPlan.configuration(for: group, usesTLS: usesTLS, jar: CookiePlan.makeJar())
         if let rate = group.download.rate { configuration.bandwidth.total.download = .bytesPerSecond(rate) }
@@ -97,8 +97,8 @@ struct DownloadCommand: WordsCommand {
             (group, text) throws(UsageError) in
             try check(text != "-", "a download is written to a file; “martlet get URL” writes to standard output")
             group.destinations.append(.named(try OptionValues.text(text, "a file")))
-        }, .folder("--dir", "Write files to this directory, by default the working directory; create it", folder),
-        .folder("--output-dir", "Same as --dir", folder),
+        }, .directory("--dir", "Write files to this directory, by default the working directory; create it", directory),
+        .directory("--output-dir", "Same as --dir", directory),
         .list("-i, --input-file FILE", "Read URLs from a list, see below; - for standard input", \.download.lists) {
             $0
         }, .flag("--fail-if-exists", "Fail if the file exists, the default", \.download.options.collision, .fail),
@@ -117,7 +117,7 @@ struct DownloadCommand: WordsCommand {
 
     private static let retry: CurlOption.Setting<Int> = \.download.options.retry.maximumRetries
     private static let perHost: CurlOption.Setting<Int> = \.download.fileLimitPerHost
-    private static let folder: CurlOption.Setting<String?> = \.download.folder
+    private static let directory: CurlOption.Setting<String?> = \.download.directory
 
     private static let transfers: [CurlOption] = [
         .number("--segments", "Limit the connections of a file; 4 by default", 1...64, \.download.options.segments),
@@ -141,7 +141,7 @@ struct DownloadCommand: WordsCommand {
         .flag(
             "--resume-unverified", "Resume even if only the last 64 KiB show that the file is the same",
             \.download.options.resumption, .unverified),
-        .folder("--state", "Keep the downloads in a queue in this directory, see below", \.download.stateFolder),
+        .directory("--state", "Keep the downloads in a queue in this directory, see below", \.download.stateDirectory),
     ]
 
     private static let retries: [CurlOption] = [

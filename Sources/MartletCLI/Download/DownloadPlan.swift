@@ -33,7 +33,7 @@ struct DownloadPlan: Sendable {
             entries[0].checksum = download.options.checksum
         }
         entries += lists
-        try check(!entries.isEmpty || download.stateFolder != nil, "no URL was given; try martlet download --help")
+        try check(!entries.isEmpty || download.stateDirectory != nil, "no URL was given; try martlet download --help")
         var plans: [DownloadPlan] = []
         for entry in entries { plans.append(try DownloadPlan(entry, group, number: plans.count + 1, caller)) }
         return plans
@@ -46,14 +46,14 @@ struct DownloadPlan: Sendable {
         (self.number, url) = (number, entry.url.withoutUserInfo)
         if let output = entry.output {
             // An absolute path replaces the directory.
-            let path = download.folder.map { FilePath($0).pushing(FilePath(output)) } ?? FilePath(output)
+            let path = download.directory.map { FilePath($0).pushing(FilePath(output)) } ?? FilePath(output)
             guard let name = path.lastComponent, name.kind == .regular, !output.hasSuffix("/") else {
                 throw UsageError("“\(output)” is not the name of a file")
             }
             target = .file(path)
             self.name = name.string
         } else {
-            target = .directory(FilePath(download.folder ?? "."))
+            target = .directory(FilePath(download.directory ?? "."))
             name = SuggestedFilename.of(contentDisposition: nil, url: entry.url) ?? RemoteName.placeholder
         }
         options = download.options
@@ -93,23 +93,23 @@ struct DownloadPlan: Sendable {
         return lines
     }
 
-    func makeFolder() async throws {
-        let folder =
-            switch target.place {
-            case .directory(let folder): folder.string
+    func makeDirectory() async throws {
+        let directory =
+            switch target.kind {
+            case .directory(let directory): directory.string
             case .file(let path): path.removingLastComponent().string
             }
-        guard !folder.isEmpty else { return }
-        do { try await Console.attempt { try FileDescriptor.createDirectories(folder) } } catch {
+        guard !directory.isEmpty else { return }
+        do { try await Console.attempt { try FileDescriptor.createDirectories(directory) } } catch {
             throw HTTPError(
-                .fileFailed, phase: .preparing, message: "cannot create the directory “\(folder)”: \(error)")
+                .fileFailed, phase: .preparing, message: "cannot create the directory “\(directory)”: \(error)")
         }
     }
 }
 
 struct DownloadCommandOptions: Sendable {
     /// The directory of the files; `nil` for the working directory.
-    var folder: String?
+    var directory: String?
     /// Files with lists of URLs; `-` is standard input.
     var lists: [String] = []
     /// The options of every download. The checksum applies only to a single URL.
@@ -119,7 +119,7 @@ struct DownloadCommandOptions: Sendable {
     /// The maximum rate of all files together, in bytes per second; `nil` for no limit.
     var rate: Int?
     /// The directory of a queue that outlives the program.
-    var stateFolder: String?
+    var stateDirectory: String?
 }
 
 /// Assigns the credentials of a command line to downloads of a queue: to those whose URLs it names, or to all if it

@@ -83,7 +83,7 @@ struct DownloadRunner: Sendable {
         guard !left.isEmpty else { return nil }
         return DownloadText(usesUnicode: Environment.speaksUTF8).resumption(
             left: left.map(\.url.redacted), of: plans.count, kept: await screen.resumableByteCount,
-            stateFolder: group.download.stateFolder)
+            stateDirectory: group.download.stateDirectory)
     }
 }
 
@@ -100,7 +100,7 @@ struct DownloadRun: Sendable {
     func run() async -> DownloadOutcome {
         let download: Download
         do {
-            if runner.group.makesDownloadFolders { try await plan.makeFolder() }
+            if runner.group.makesDownloadDirectories { try await plan.makeDirectory() }
             download = try await runner.starter.begin(plan)
         } catch {
             let outcome: DownloadOutcome =
@@ -231,18 +231,18 @@ actor ManagedDownloads: DownloadBackend {
     /// All downloads: those that were found in the directory, then the new ones.
     nonisolated let plans: [DownloadPlan]
     private let new: ArraySlice<DownloadPlan>
-    private let makesFolders: Bool
+    private let makesDirectories: Bool
     private var begun: [Int: Result<Download, any Error>]
     /// Whether all new downloads are stored in the directory.
     private let isPrepared = CurrentValue(false)
 
     private init(
-        _ manager: DownloadManager, _ found: [(DownloadPlan, Download)], _ new: [DownloadPlan], makesFolders: Bool
+        _ manager: DownloadManager, _ found: [(DownloadPlan, Download)], _ new: [DownloadPlan], makesDirectories: Bool
     ) {
         self.manager = manager
         plans = found.map(\.0) + new
         self.new = plans[found.count...]
-        self.makesFolders = makesFolders
+        self.makesDirectories = makesDirectories
         begun = Dictionary(found.map { ($0.0.number, .success($0.1)) }) { first, _ in first }
     }
 
@@ -251,7 +251,7 @@ actor ManagedDownloads: DownloadBackend {
         _ group: TransferOptions, _ plans: [DownloadPlan], _ caller: CredentialPlan, _ session: HTTPSession
     ) async throws(UsageError) -> ManagedDownloads? {
         let download = group.download
-        guard let folder = download.stateFolder else { return nil }
+        guard let directory = download.stateDirectory else { return nil }
         let access = try DownloadCredentials(plans, group, caller)
         // Downloads without credentials get neither cookies nor a client certificate.
         let anonymousSession = session.with {
@@ -263,7 +263,7 @@ actor ManagedDownloads: DownloadBackend {
             connectionsPerHost: max(6, download.options.segments))
         do {
             let manager = try await DownloadManager(
-                session: session, directory: FilePath(folder), limits: limits,
+                session: session, directory: FilePath(directory), limits: limits,
                 make: { plan, status, slots in
                     var plan = plan
                     let isOwn = access.grant(&plan)
@@ -273,7 +273,7 @@ actor ManagedDownloads: DownloadBackend {
             let known = Set(found.map { key($0.0) })
             var new = plans.filter { !known.contains(key($0)) }
             for index in new.indices { new[index].number = found.count + index + 1 }
-            return ManagedDownloads(manager, found, new, makesFolders: group.makesDownloadFolders)
+            return ManagedDownloads(manager, found, new, makesDirectories: group.makesDownloadDirectories)
         } catch let error as HTTPError {
             throw UsageError("option --state: \(error.message)", status: DownloadOutcome.status(of: error))
         } catch { throw UsageError("option --state: \(error)", status: .writeFailed) }
@@ -282,7 +282,7 @@ actor ManagedDownloads: DownloadBackend {
     /// The identity of a download: its URL and its target.
     private static func key(_ plan: DownloadPlan) -> [String] {
         let (kind, given) =
-            switch plan.target.place {
+            switch plan.target.kind {
             case .file(let path): ("file", path)
             case .directory(let path): ("directory", path)
             }
@@ -312,7 +312,7 @@ actor ManagedDownloads: DownloadBackend {
 
     private func add(_ plan: DownloadPlan) async -> Result<Download, any Error> {
         do {
-            if makesFolders { try await plan.makeFolder() }
+            if makesDirectories { try await plan.makeDirectory() }
             let id = try await manager.add(plan.url.absoluteString, to: plan.target, options: plan.options)
             guard let download = manager.download(id) else { throw CancellationError() }
             return .success(download)

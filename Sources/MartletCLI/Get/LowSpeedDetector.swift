@@ -53,7 +53,7 @@ extension Transfer {
                 while true {
                     try await Task.sleep(for: watch.interval)
                     let bytes = control.downloadedByteCount + control.uploadedByteCount
-                    if ledger.isTooSlow(bytes, at: .now) { throw ExitError(status: .timedOut, message: watch.message) }
+                    if builder.isTooSlow(bytes, at: .now) { throw ExitError(status: .timedOut, message: watch.message) }
                 }
             }
             defer { tasks.cancelAll() }

@@ -35,7 +35,7 @@ enum SessionPlan {
     private static func tls(_ options: TransferOptions) throws(UsageError) -> TLSSettings {
         var tls = options.session.tls
         tls.keyLogFile = KeyLogPlan.file
-        let hasRoots = options.authorityFile != nil || options.authorityFolder != nil
+        let hasRoots = options.authorityFile != nil || options.authorityDirectory != nil
         if options.acceptsAnyCertificate {
             tls.verifiesHostName = false
             tls.trust = .dangerouslyAcceptingAnyCertificate
@@ -59,9 +59,9 @@ enum SessionPlan {
     private static func trust(_ options: TransferOptions) throws(UsageError) -> TrustPolicy {
         var policy = TrustPolicy.only()
         if let file = options.authorityFile { policy.roots.append(try readable(file, .authorityFile, "--cacert")) }
-        if let folder = options.authorityFolder {
-            guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
-                throw UsageError("option --capath: cannot read “\(folder)”", status: .authorityFile)
+        if let directory = options.authorityDirectory {
+            guard let names = try? FileManager.default.contentsOfDirectory(atPath: directory) else {
+                throw UsageError("option --capath: cannot read “\(directory)”", status: .authorityFile)
             }
             // As in OpenSSL, only files named after the hash of a subject count, such as `9d66eef0.0`.
             let hashed = names.filter { name in
@@ -69,8 +69,9 @@ enum SessionPlan {
                 return parts.count == 2 && parts[0].count == 8 && parts[0].allSatisfy(\.isHexDigit)
                     && parts[1].allSatisfy(\.isNumber)
             }
-            try check(!hashed.isEmpty, "option --capath: no hashed certificates in “\(folder)”", status: .authorityFile)
-            policy.roots += hashed.sorted().map { .file("\(folder)/\($0)") }
+            try check(
+                !hashed.isEmpty, "option --capath: no hashed certificates in “\(directory)”", status: .authorityFile)
+            policy.roots += hashed.sorted().map { .file("\(directory)/\($0)") }
         }
         return policy
     }
@@ -171,26 +172,26 @@ struct CachePlan: Sendable {
     init(_ groups: [TransferOptions]) async throws(UsageError) {
         var limits: [FilePath: Int?] = [:]
         for group in groups {
-            guard let folder = try CachePlan.folder(of: group) else { continue }
-            let other = limits[folder] ?? nil
+            guard let directory = try CachePlan.directory(of: group) else { continue }
+            let other = limits[directory] ?? nil
             let limit = group.staleIfError ?? other
             if let other, limit != other {
-                throw UsageError("option --stale-if-error: the cache “\(folder)” already has the value \(other)")
+                throw UsageError("option --stale-if-error: the cache “\(directory)” already has the value \(other)")
             }
-            limits[folder] = .some(limit)
+            limits[directory] = .some(limit)
         }
-        for (folder, limit) in limits {
-            let (cache, exists) = try await CachePlan.open(folder, staleIfError: limit)
-            caches[folder] = cache
+        for (directory, limit) in limits {
+            let (cache, exists) = try await CachePlan.open(directory, staleIfError: limit)
+            caches[directory] = cache
             if !exists, groups.global.printsErrors {
-                await Console.report("option --cache: “\(folder)” cannot be created; nothing is stored")
+                await Console.report("option --cache: “\(directory)” cannot be created; nothing is stored")
             }
         }
     }
 
     /// The directory of a group, after a check of the options that need it.
-    private static func folder(of options: TransferOptions) throws(UsageError) -> FilePath? {
-        guard let name = options.cacheFolder else {
+    private static func directory(of options: TransferOptions) throws(UsageError) -> FilePath? {
+        guard let name = options.cacheDirectory else {
             try check(!options.isOffline, "option --offline: needs --cache DIR")
             try check(options.staleIfError == nil, "option --stale-if-error: needs --cache DIR")
             return nil
@@ -203,7 +204,7 @@ struct CachePlan: Sendable {
 
     /// Opens a cache, and returns whether its directory exists; without one nothing is stored.
     /// - Throws: An error if the directory belongs to another user, is accessible by others, or is not a directory.
-    static func open(_ folder: FilePath, staleIfError: Int? = nil) async throws(UsageError) -> (
+    static func open(_ directory: FilePath, staleIfError: Int? = nil) async throws(UsageError) -> (
         cache: ResponseCache, exists: Bool
     ) {
         var options = ResponseCache.Options()
@@ -212,16 +213,16 @@ struct CachePlan: Sendable {
         let opening = options
         return try await Console.attempt { () throws(UsageError) in
             do throws(CacheDirectoryError) {
-                let cache = try ResponseCache.at(folder, options: opening)
-                let type = FileInput.status(of: folder.string)?.type
+                let cache = try ResponseCache.at(directory, options: opening)
+                let type = FileInput.status(of: directory.string)?.type
                 if type == nil || type == S_IFDIR { return (cache, type != nil) }
             } catch { throw UsageError("option --cache: \(error)") }
-            throw UsageError("option --cache: “\(folder)” is not a directory")
+            throw UsageError("option --cache: “\(directory)” is not a directory")
         }
     }
 
     func apply(_ options: TransferOptions, to configuration: inout SessionConfiguration) {
-        guard let name = options.cacheFolder else { return }
+        guard let name = options.cacheDirectory else { return }
         configuration.cache = caches[FilePath(name).lexicallyNormalized()]
         if options.isOffline {
             configuration.cacheMode = .onlyIfCached

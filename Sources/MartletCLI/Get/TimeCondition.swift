@@ -53,7 +53,7 @@ enum EntityTagFile {
     static func prepare(_ options: TransferOptions) async throws(UsageError) {
         guard let name = options.savedTagFile else { return }
         do throws(OutputError) {
-            try await Console.write([], toFile: name, [], makesFolders: options.makesFolders)
+            try await Console.write([], toFile: name, [], makesDirectories: options.makesDirectories)
         } catch { throw UsageError("option --etag-save: \(error)", status: .readFailed) }
     }
 
@@ -62,7 +62,7 @@ enum EntityTagFile {
         guard let name = options.savedTagFile, name != "-" else { return }
         let line = self.line(of: head)
         if line.isEmpty, head.status == 304 { return }
-        try await Console.write(line, toFile: name, .truncate, makesFolders: options.makesFolders)
+        try await Console.write(line, toFile: name, .truncate, makesDirectories: options.makesDirectories)
     }
 
     /// Writes the tag to standard output before the body, for the file `-`.
@@ -158,7 +158,7 @@ struct DateText {
         if rest.first == UInt8(ascii: ":"), clock == nil { return readClock(value) }
         let isSigned = before == UInt8(ascii: "+") || before == UInt8(ascii: "-")
         if clock != nil, zone == nil, isSigned, digits.count == 4 && value <= 1400 || digits.count == 2 && value <= 14 {
-            return readZone(value, digitCount: digits.count, isBehind: before == UInt8(ascii: "-"))
+            return readZone(value, digitCount: digits.count, isWest: before == UInt8(ascii: "-"))
         }
         if digits.count == 8, year == nil, month == nil, day == nil {
             (year, month, day) = (value / 10_000, Int(value / 100 % 100), Int(value % 100))
@@ -217,13 +217,13 @@ struct DateText {
     }
 
     /// Reads a zone: `+HHMM`, `+HH:MM` or `+HH`.
-    private mutating func readZone(_ value: Int64, digitCount: Int, isBehind: Bool) -> Bool {
+    private mutating func readZone(_ value: Int64, digitCount: Int, isWest: Bool) -> Bool {
         var minutes = digitCount == 4 ? value / 100 * 60 + value % 100 : value * 60
         if digitCount == 2, rest.first == UInt8(ascii: ":") {
             guard let part = readPart(), part < 60 else { return false }
             minutes += part
         }
-        zone = isBehind ? -minutes : minutes
+        zone = isWest ? -minutes : minutes
         return true
     }
 

@@ -7,12 +7,12 @@ extension Transfer {
     /// Sends the request and receives its response, once.
     func tryOnce() async throws {
         guard options.reading != .events else { return try await readEvents() }
-        let control = TransferControl(tracer: ledger.tracer)
+        let control = TransferControl(tracer: builder.tracer)
         try await watchingSpeed(of: control) { try await exchange(control) }
     }
 
     private func exchange(_ control: TransferControl) async throws {
-        defer { ledger.update { $0.uploadedByteCount = control.uploadedByteCount } }
+        defer { builder.update { $0.uploadedByteCount = control.uploadedByteCount } }
         do {
             try await session.streamDetailed(
                 plan.request, to: plan.url, body: plan.body, options: plan.options, control: control
@@ -21,12 +21,12 @@ extension Transfer {
                     await verbose(VerboseText.cache(response.cacheStatus))
                     throw ExitError(status: .notInCache, message: "the response is not in the cache")
                 }
-                ledger.update { report in
+                builder.update { report in
                     (report.source, report.head, report.metrics) = (response.source, response.head, response.metrics)
                     (report.url, report.method) = (response.url, response.method.rawValue)
                     if log != nil { report.exchange = response.exchange(with: []) }
                 }
-                defer { ledger.update { $0.metrics = response.metrics } }
+                defer { builder.update { $0.metrics = response.metrics } }
                 try await place(response)
                 let resumption = offset.map { ResumeResponse(response.head, at: $0, response.method) }
                 // Heads must not be appended to a file to which the body must not be appended.
@@ -34,7 +34,8 @@ extension Transfer {
                 try await showSteps(to: isShown ? output : nil)
                 let cacheStatus = response.cacheStatus
                 try await show(
-                    response.interim + [response.head], after: ledger.report.passedHeads, response.metrics, cacheStatus,
+                    response.interim + [response.head], after: builder.report.passedHeads, response.metrics,
+                    cacheStatus,
                     to: isShown ? output : nil)
                 try await EntityTagFile.show(response.head, options)
                 let isFailure =
@@ -42,7 +43,7 @@ extension Transfer {
                     && !(offset != nil && response.head.status == 416)
                 let statusError = ExitError(status: .rejectedByStatus, message: "the status is \(response.head.status)")
                 if isFailure, !options.keepsBodyOnFailure || offset != nil { throw statusError }
-                if response.head.status == 401, needsRewind(control, ledger.report) {
+                if response.head.status == 401, needsRewind(control, builder.report) {
                     let message = "the server requires credentials, but the body cannot be read twice; send a file"
                     throw ExitError(status: .rewindFailed, message: message)
                 }
@@ -60,7 +61,7 @@ extension Transfer {
                 if isFailure { throw statusError }
             }
         } catch {
-            guard ledger.report.head == nil else { throw error }
+            guard builder.report.head == nil else { throw error }
             try await showFailure(error)
             throw error
         }
@@ -77,24 +78,24 @@ extension Transfer {
         guard let error = error as? HTTPError else { return }
         if let exchange = error.exchange {
             // The response is a redirect beyond the limit, or one that must not be followed.
-            ledger.update { report in
+            builder.update { report in
                 (report.head, report.metrics) = (exchange.rawHead, exchange.metrics)
                 (report.url, report.exchange) = (exchange.url, exchange)
             }
-            return try await show(exchange, after: ledger.report.passedHeads, to: output)
+            return try await show(exchange, after: builder.report.passedHeads, to: output)
         }
-        ledger.update { report in
+        builder.update { report in
             report.metrics = error.connection?.metrics
             let heads = (error.underlying as? ProxyError)?.heads ?? error.connection?.tunnelHeads ?? []
             report.noteTunnel(heads)
             if !error.wasSent { report.passedHeads.removeAll { $0.sentBytes != nil } }
         }
-        try await show([], after: ledger.report.passedHeads, nil, nil, to: output)
+        try await show([], after: builder.report.passedHeads, nil, nil, to: output)
     }
 
     /// Shows the heads of all requests before the last one, and of their responses.
     private func showSteps(to output: BodyOutput?) async throws {
-        for step in ledger.report.steps {
+        for step in builder.report.steps {
             guard let exchange = step.exchange else { continue }
             try await show(exchange, after: step.passedHeads, to: output)
         }
@@ -112,7 +113,7 @@ extension Transfer {
     ) async throws {
         let heads = received.map(HeadText.bytes)
         let bytes = Array((passed.compactMap(\.receivedBytes) + heads).joined())
-        ledger.update { $0.headByteCount += bytes.count }
+        builder.update { $0.headByteCount += bytes.count }
         if global.isVerbose {
             if let metrics { await Console.printError(VerboseText.connection(metrics)) }
             for head in passed {
@@ -137,7 +138,7 @@ extension Transfer {
         }
         let path = placed(PartNames.proposed(disposition: proposal, url: plan.url))
         await output.place(at: path)
-        ledger.update { $0.file = path }
+        builder.update { $0.file = path }
     }
 
     // MARK: The body
@@ -147,7 +148,7 @@ extension Transfer {
             (200..<300).contains(response.head.status), !condition.isMet(by: response.head)
         {
             // The server ignored the condition.
-            ledger.update { $0.isSimulatedNotModified = true }
+            builder.update { $0.isSimulatedNotModified = true }
             return await verbose("* The response does not meet -z: treated as status 304\n")
         }
         // With -I only the head is read, even if -X sets another method than HEAD.
@@ -155,11 +156,11 @@ extension Transfer {
         let total = response.body.expectedContentLength
         meter?.note(0, of: total)
         var logged: [UInt8] = []
-        defer { if log != nil { ledger.update { $0.exchange = response.exchange(with: logged) } } }
-        var hasBegun = false
+        defer { if log != nil { builder.update { $0.exchange = response.exchange(with: logged) } } }
+        var hasStarted = false
         func take(_ piece: [UInt8]) async throws {
-            if !hasBegun { try checkCoding(response.head) }
-            hasBegun = true
+            if !hasStarted { try checkCoding(response.head) }
+            hasStarted = true
             if log != nil { logged += piece.prefix(max(0, Transfer.loggedByteLimit - logged.count)) }
             try await output.write(piece)
             meter?.note(control.downloadedByteCount, of: total)
@@ -173,7 +174,7 @@ extension Transfer {
         // A raw body contains the trailers.
         guard !options.isRaw, let trailers = response.trailers, !trailers.isEmpty else { return }
         let lines = HeadText.lines(of: trailers)
-        ledger.update { $0.headByteCount += lines.count }
+        builder.update { $0.headByteCount += lines.count }
         await verbose(HeadText.shown(lines, mark: "<"))
         if let file = options.headsFile { try await Console.write(lines, toFile: file, .append) }
         if options.includesHeads { try await output.write(lines) }

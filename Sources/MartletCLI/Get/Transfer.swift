@@ -8,7 +8,7 @@ struct Transfer: Sendable {
     let session: HTTPSession
     let global: GlobalOptions
     let log: HARFile?
-    let ledger: TransferReportBuilder
+    let builder: TransferReportBuilder
     /// The destination of the body; a placeholder until the transfer runs.
     private(set) var output = BodyOutput(mayBeBinary: false)
     private(set) var meter: ProgressMeter?
@@ -19,7 +19,7 @@ struct Transfer: Sendable {
 
     init(_ plan: TransferPlan, session: HTTPSession, global: GlobalOptions, log: HARFile? = nil) {
         (self.plan, self.session, self.global, self.log) = (plan, session, global, log)
-        ledger = TransferReportBuilder(plan)
+        builder = TransferReportBuilder(plan)
     }
 
     /// The exit code and the message of a transfer that the program itself ends.
@@ -30,18 +30,18 @@ struct Transfer: Sendable {
 
     /// Fetches, and reports failures on standard error.
     func run() async -> TransferReport {
-        ledger.restart(plan)
+        builder.restart(plan)
         // The message of a command-line error names no request.
         var subject = ""
         do { try await fetch() } catch {
             if !(error is UsageError) { subject = self.subject }
-            ledger.update { report in
+            builder.update { report in
                 (report.status, report.message) = Transfer.statusAndMessage(of: error)
                 report.noteCertificate(error)
                 report.isOutputBroken = (error as? OutputError)?.isStandardOutput ?? false
             }
         }
-        var report = ledger.report
+        var report = builder.report
         report.elapsed = ContinuousClock.now - report.start
         if report.status != .success, !report.message.isEmpty, !report.isReported, global.printsErrors {
             await Console.report("(\(report.status.code)) \(subject)\(report.message)")
@@ -86,7 +86,7 @@ struct Transfer: Sendable {
     }
 
     private func fetchToOutput() async throws {
-        ledger.update { $0.file = output.path }
+        builder.update { $0.file = output.path }
         await meter?.begin()
         // Unstructured: drawing is stopped when the transfer ends, and must not delay it.
         let drawing = meter.map { meter in Task { await meter.run() } }
@@ -97,7 +97,7 @@ struct Transfer: Sendable {
         }
         do {
             try await runWithRetries()
-            try await end(ledger.report)
+            try await end(builder.report)
             await stop()
             await meter?.finish(.success)
         } catch {
@@ -105,7 +105,7 @@ struct Transfer: Sendable {
             await output.close()
             let (status, message) = Transfer.statusAndMessage(of: error)
             await meter?.finish(status, message: message)
-            if meter?.isJSON == true { ledger.update { $0.isReported = true } }
+            if meter?.isJSON == true { builder.update { $0.isReported = true } }
             throw error
         }
     }
@@ -136,23 +136,24 @@ struct Transfer: Sendable {
                 }
                 try await attempt.tryOnce()
             } catch { failure = error }
-            if !hasRepeated, Transfer.isCacheFailure(failure, ledger.report), await output.mayRestart {
+            if !hasRepeated, Transfer.isCacheFailure(failure, builder.report), await output.mayRestart {
                 // The stored response was removed from the cache; the network was not tried.
                 hasRepeated = true
                 tries -= 1
                 try await output.restart()
-                ledger.restart(plan)
+                builder.restart(plan)
                 continue
             }
-            await publish(ledger.report, failure)
+            await publish(builder.report, failure)
             guard plan.body.replay != .once,
                 let wait = options.retries.wait(
-                    after: Transfer.outcome(failure, ledger.report), tries: tries, elapsed: ContinuousClock.now - start)
+                    after: Transfer.outcome(failure, builder.report), tries: tries, elapsed: ContinuousClock.now - start
+                )
             else {
                 if let failure { throw failure }
                 return
             }
-            let status = "the status is \(ledger.report.head?.status ?? 0)"
+            let status = "the status is \(builder.report.head?.status ?? 0)"
             let problem = failure.map { Transfer.statusAndMessage(of: $0).1 } ?? status
             await meter?.retrying(problem, in: wait, failures: tries)
             if global.printsErrors, !global.isSilent, meter?.isJSON != true {
@@ -161,7 +162,7 @@ struct Transfer: Sendable {
             }
             try await Task.sleep(for: wait)
             try await output.restart()
-            ledger.restart(plan)
+            builder.restart(plan)
         }
     }
 
@@ -207,12 +208,12 @@ struct Transfer: Sendable {
                 guard options.usesRemoteHeaderName else { throw error }
             }
         }
-        return BodyOutput(path: placed(name), makesFolders: options.makesFolders)
+        return BodyOutput(path: placed(name), makesDirectories: options.makesDirectories)
     }
 
     func placed(_ name: String) -> String {
-        guard let folder = options.outputFolder, !name.hasPrefix("/") else { return name }
-        return folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+        guard let directory = options.outputDirectory, !name.hasPrefix("/") else { return name }
+        return directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
     }
 }
 

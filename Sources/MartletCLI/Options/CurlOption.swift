@@ -100,7 +100,7 @@ struct CurlOption: Sendable {
     }
 
     /// An option whose value is a directory; an empty name is rejected.
-    static func folder(_ form: String, _ help: String, _ setting: Setting<String?>) -> CurlOption {
+    static func directory(_ form: String, _ help: String, _ setting: Setting<String?>) -> CurlOption {
         .value(form + " DIR", help, setting) { (text) throws(UsageError) in try OptionValues.text(text, "a directory") }
     }
 

@@ -60,8 +60,8 @@ enum OptionTable {
         .toggle("-J, --remote-header-name", "Use the response's file name with -O, if new", \.usesRemoteHeaderName),
         .flag("--lines", "Write the body line by line, each as soon as it arrives", \.reading, .lines),
         .flag("--sse", "Read server-sent events, and write each as a line of JSON; reconnects", \.reading, .events),
-        .value("--output-dir DIR", "Write the files of -o and -O to this directory", \.outputFolder),
-        .toggle("--create-dirs", "Create missing directories of files", \.makesFolders),
+        .value("--output-dir DIR", "Write the files of -o and -O to this directory", \.outputDirectory),
+        .toggle("--create-dirs", "Create missing directories of files", \.makesDirectories),
         .toggle("-R, --remote-time", "Set the time of files to Last-Modified", \.preservesModificationTime),
         .toggle("-i, --include", "Print the head before the body", \.includesHeads),
         .value("-D, --dump-header FILE", "Write the heads to a file; - for standard output", \.headsFile),
@@ -132,7 +132,7 @@ enum OptionTable {
     static let security: [CurlOption] = [
         .toggle("-k, --insecure", "Accept any certificate", \.acceptsAnyCertificate),
         .value("--cacert FILE", "Trust only these authorities", \.authorityFile),
-        .value("--capath DIR", "Trust only the authorities in this directory of hashed names", \.authorityFolder),
+        .value("--capath DIR", "Trust only the authorities in this directory of hashed names", \.authorityDirectory),
         .value("-E, --cert FILE[:PASSWORD]", "Use a client certificate", \.certificate),
         .choice(
             "--cert-type TYPE", "Set the format of -E, PEM by default; P12 includes the key:", \.isPKCS12,
@@ -233,7 +233,7 @@ enum OptionTable {
     ]
 
     static let caching: [CurlOption] = [
-        .folder("--cache", "Store responses in a directory, and use fresh ones; not with -k", \.cacheFolder),
+        .directory("--cache", "Store responses in a directory, and use fresh ones; not with -k", \.cacheDirectory),
         .toggle("--offline", "Use only --cache, even if stale; exit code 104 if it has no response", \.isOffline),
         .value("--stale-if-error SECONDS", "Use stale responses after an error", \.staleIfError, OptionValues.number),
     ]

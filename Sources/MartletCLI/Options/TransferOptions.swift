@@ -77,11 +77,11 @@ struct TransferOptions: Sendable {
     var writeOut: String?
     var failsOnStatus = false
     var keepsBodyOnFailure = false
-    var outputFolder: String?
+    var outputDirectory: String?
     var usesRemoteNames = false
-    var makesFolders = false
+    var makesDirectories = false
     /// Whether `download` creates missing directories: with `--create-dirs`, `--dir` or `--output-dir`.
-    var makesDownloadFolders: Bool { makesFolders || download.folder != nil }
+    var makesDownloadDirectories: Bool { makesDirectories || download.directory != nil }
     var preservesModificationTime = false
     /// The maximum size of a body, in bytes; `nil` for no limit.
     var sizeLimit: Int?
@@ -107,7 +107,7 @@ struct TransferOptions: Sendable {
 
     var retries = RetryPlan()
 
-    var cacheFolder: String?
+    var cacheDirectory: String?
     var isOffline = false
     /// The time for which a stale response may replace an error, in seconds.
     var staleIfError: Int?
@@ -131,7 +131,7 @@ struct TransferOptions: Sendable {
 
     var acceptsAnyCertificate = false
     var authorityFile: String?
-    var authorityFolder: String?
+    var authorityDirectory: String?
     var certificate: String?
     var privateKey: String?
     var passphrase: String?

@@ -85,11 +85,11 @@ enum Console {
 
     /// Writes bytes to a file, which is created if it is missing; `-` is standard output.
     static func write(
-        _ bytes: [UInt8], toFile name: String, _ mode: FileDescriptor.OpenOptions, makesFolders: Bool = false
+        _ bytes: [UInt8], toFile name: String, _ mode: FileDescriptor.OpenOptions, makesDirectories: Bool = false
     ) async throws(OutputError) {
         if name == "-" { return try await write(bytes) }
         try await write(to: name) {
-            let file = try FileDescriptor.output(name, mode, makesFolders: makesFolders)
+            let file = try FileDescriptor.output(name, mode, makesDirectories: makesDirectories)
             try file.closeAfter { _ = try file.writeAll(bytes) }
         }
     }

@@ -8,7 +8,7 @@ import SystemPackage
 actor BodyOutput {
     /// The file's name; `nil` for standard output.
     nonisolated let path: String?
-    private let makesFolders: Bool
+    private let makesDirectories: Bool
     private let mayBeBinary: Bool
     private var file: FileDescriptor?
     private var hasWritten = false
@@ -20,11 +20,13 @@ actor BodyOutput {
 
     /// Creates an output to standard output. Binary data is rejected on a terminal unless it is allowed.
     init(mayBeBinary: Bool) {
-        (path, makesFolders) = (nil, false)
+        (path, makesDirectories) = (nil, false)
         self.mayBeBinary = mayBeBinary || !Console.outputIsTerminal
     }
 
-    init(path: String, makesFolders: Bool) { (self.path, self.makesFolders, mayBeBinary) = (path, makesFolders, true) }
+    init(path: String, makesDirectories: Bool) {
+        (self.path, self.makesDirectories, mayBeBinary) = (path, makesDirectories, true)
+    }
 
     func write(_ bytes: [UInt8]) async throws(OutputError) {
         guard !bytes.isEmpty else { return }
@@ -103,8 +105,8 @@ actor BodyOutput {
         let path = proposedPath ?? path
         let mode: FileDescriptor.OpenOptions =
             appends ? .append : proposedPath == nil ? .truncate : .exclusiveCreate
-        let (opened, end) = try await Console.write(to: path) { [makesFolders] in
-            let file = try FileDescriptor.output(path, mode, makesFolders: makesFolders)
+        let (opened, end) = try await Console.write(to: path) { [makesDirectories] in
+            let file = try FileDescriptor.output(path, mode, makesDirectories: makesDirectories)
             // A file that is not regular has no end to append at.
             return (file, mode == .append ? (try? file.seek(offset: 0, from: .end)) ?? 0 : 0)
         }
@@ -123,10 +125,10 @@ extension FileDescriptor {
         }
     }
 
-    /// Opens a file for writing. Creates it if it is missing, with `makesFolders` its parent directories, too. Blocks.
-    static func output(_ path: String, _ mode: OpenOptions, makesFolders: Bool = false) throws -> FileDescriptor {
+    /// Opens a file for writing. Creates it if it is missing, with `makesDirectories` its parent directories, too. Blocks.
+    static func output(_ path: String, _ mode: OpenOptions, makesDirectories: Bool = false) throws -> FileDescriptor {
         let parent = FilePath(path).removingLastComponent().string
-        if makesFolders, !parent.isEmpty { try createDirectories(parent) }
+        if makesDirectories, !parent.isEmpty { try createDirectories(parent) }
         return try open(
             FilePath(path), .writeOnly, options: [.create, mode, .closeOnExec],
             permissions: [.ownerReadWrite, .groupRead, .otherRead])

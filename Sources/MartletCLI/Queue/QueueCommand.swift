@@ -74,8 +74,8 @@ enum QueueDirectory {
             return FilePath(named)
         }
         // The specification requires that a relative path is ignored.
-        if let folder = variable("XDG_STATE_HOME"), folder.hasPrefix("/") {
-            return FilePath(folder).pushing("martlet/queue")
+        if let directory = variable("XDG_STATE_HOME"), directory.hasPrefix("/") {
+            return FilePath(directory).pushing("martlet/queue")
         }
         guard let home = variable("HOME"), home.hasPrefix("/") else {
             throw UsageError("no directory for the queue: use --queue DIR, or set HOME")

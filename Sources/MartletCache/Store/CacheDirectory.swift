@@ -31,14 +31,16 @@ struct CacheDirectory: Sendable {
 
     /// Creates the directory if it is missing, checks its owner and mode, and returns the kind of its files.
     /// - Parameter withParents: Whether missing parent directories may be created, too.
-    func prepare(withParents: Bool) throws(AccessError) -> FolderKind.Finding {
+    func prepare(withParents: Bool) throws(AccessError) -> DirectoryKind.Finding {
         let status = try converting { () throws(StorageError) -> FileStatus in
             // The dot makes the system follow a symbolic link: the user decides where the directory is.
             if let found = try files.statusIfPresent(at: path + "/.") { return found }
-            if createsIfMissing { try files.makeFolder(path, withParents: withParents) }
+            if createsIfMissing { try files.makeDirectory(path, withParents: withParents) }
             return try files.status(at: path + "/.")
         }
-        guard status.kind == .folder else { throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR)) }
+        guard status.kind == .directory else {
+            throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR))
+        }
         guard status.access.isOwnedByThisUser else { throw .rejected(.ownedByAnotherUser(path: path)) }
         guard !status.access.isReadableByOthers, !status.access.isWritableByOthers else {
             throw .rejected(.accessibleByOthers(path: path))
@@ -51,8 +53,8 @@ struct CacheDirectory: Sendable {
     }
 
     /// Determines the kind of the files: a cache's, another program's, or none.
-    func inspect() throws(StorageError) -> FolderKind.Finding {
-        try FolderKind.cache.inspect(path, files, isLock: { _ in false }) { name in
+    func inspect() throws(StorageError) -> DirectoryKind.Finding {
+        try DirectoryKind.cache.inspect(path, files, isLock: { _ in false }) { name in
             switch CacheFile(name: name) {
             case .entry, .index: .typed
             case .body, .temporary: .unmistakable

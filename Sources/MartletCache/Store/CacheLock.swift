@@ -15,15 +15,15 @@ final class CacheLock: Sendable {
     /// The first and the last failed attempt since the last success, by directory, for all caches.
     private static let failures = Mutex<[String: (first: ContinuousClock.Instant, last: ContinuousClock.Instant)]>([:])
 
-    private let folder: CacheDirectory
+    private let directory: CacheDirectory
     /// The lock file, once it is open. A thread holds this mutex while it has the lock, but not while it waits for one.
     private let file = Mutex<OpenFile?>(nil)
 
-    init(_ folder: CacheDirectory) { self.folder = folder }
+    init(_ directory: CacheDirectory) { self.directory = directory }
 
     /// Whether recent attempts found that another process holds the lock for longer than storing takes. Does not block.
     func isHeldUp(at now: ContinuousClock.Instant = .now) -> Bool {
-        guard let failed = CacheLock.failures.withLock({ $0.isEmpty ? nil : $0[folder.path] }) else { return false }
+        guard let failed = CacheLock.failures.withLock({ $0.isEmpty ? nil : $0[directory.path] }) else { return false }
         return failed.first.duration(to: now) > CacheLock.blockedThreshold
             && failed.last.duration(to: now) < CacheLock.maximumFailureAge
     }
@@ -37,7 +37,7 @@ final class CacheLock: Sendable {
         while true {
             if let value = try withFreeLock(body) { return value }
             guard mayWait() else {
-                throw StorageError(operation: "lock", path: folder.path(of: .lock), code: EWOULDBLOCK)
+                throw StorageError(operation: "lock", path: directory.path(of: .lock), code: EWOULDBLOCK)
             }
             usleep(500)
         }
@@ -49,14 +49,14 @@ final class CacheLock: Sendable {
     {
         try file.withLock { (file) throws(StorageError) -> Value? in
             guard let held = try acquire(&file) else { return nil }
-            defer { folder.files.unlock(held) }
-            var ledger = try CacheUsage(held, folder.files)
+            defer { directory.files.unlock(held) }
+            var usage = try CacheUsage(held, directory.files)
             let value: Value
-            do throws(StorageError) { value = try body(&ledger) } catch {
-                try? ledger.save()
+            do throws(StorageError) { value = try body(&usage) } catch {
+                try? usage.save()
                 throw error
             }
-            try ledger.save()
+            try usage.save()
             return value
         }
     }
@@ -65,33 +65,33 @@ final class CacheLock: Sendable {
     private func mayWait() -> Bool {
         let now = ContinuousClock.now
         return CacheLock.failures.withLock { failures in
-            let first = failures[folder.path]?.first ?? now
-            failures[folder.path] = (first, now)
+            let first = failures[directory.path]?.first ?? now
+            failures[directory.path] = (first, now)
             return first.duration(to: now) < CacheLock.maximumWait
         }
     }
 
     /// Acquires the lock; `nil` if another process has it.
     private func acquire(_ file: inout OpenFile?) throws(StorageError) -> OpenFile? {
-        let path = folder.path(of: .lock)
+        let path = directory.path(of: .lock)
         for _ in 0..<3 {
             let candidate: OpenFile
             if let file { candidate = file } else { candidate = try open(path) }
             file = candidate
-            guard try folder.files.tryLock(candidate) else { return nil }
-            CacheLock.failures.withLock { if !$0.isEmpty { $0[folder.path] = nil } }
+            guard try directory.files.tryLock(candidate) else { return nil }
+            CacheLock.failures.withLock { if !$0.isEmpty { $0[directory.path] = nil } }
             // The directory may have been removed and created again: then others lock another file of this name.
             do throws(StorageError) {
-                let own = try folder.files.status(of: candidate).identity
-                if try folder.files.statusIfPresent(at: path)?.identity == own { return candidate }
+                let own = try directory.files.status(of: candidate).identity
+                if try directory.files.statusIfPresent(at: path)?.identity == own { return candidate }
             } catch {
                 // Some network file systems report a removed file in this way.
                 if error.code != ENOENT, error.code != ESTALE {
-                    folder.files.unlock(candidate)
+                    directory.files.unlock(candidate)
                     throw error
                 }
             }
-            folder.files.unlock(candidate)
+            directory.files.unlock(candidate)
             file = nil
         }
         throw StorageError(operation: "lock", path: path, code: ENOENT)
@@ -100,21 +100,21 @@ final class CacheLock: Sendable {
     /// Opens the lock file, and marks the directory as a cache's. It comes before all other writes, so that nothing is
     /// written to the directory of another program.
     private func open(_ path: String) throws(StorageError) -> OpenFile {
-        let finding: FolderKind.Finding
-        do throws(StorageError) { finding = try folder.inspect() } catch  where error.code == ENOENT {
-            do throws(CacheDirectory.AccessError) { finding = try folder.prepare(withParents: false) } catch {
+        let finding: DirectoryKind.Finding
+        do throws(StorageError) { finding = try directory.inspect() } catch  where error.code == ENOENT {
+            do throws(CacheDirectory.AccessError) { finding = try directory.prepare(withParents: false) } catch {
                 throw error.error
             }
         }
         if case .foreign = finding { throw StorageError(operation: "open", path: path, code: EEXIST) }
-        let file = try folder.files.open(path, for: .updating)
+        let file = try directory.files.open(path, for: .updating)
         if finding == .unmarked {
             // Another process may write the same bytes at the same time.
-            try folder.files.write(all: FolderKind.cache.mark, to: file, at: 0)
+            try directory.files.write(all: DirectoryKind.cache.mark, to: file, at: 0)
             // Only the mark is synced: it identifies the directory after a power failure, even beside files of other
             // programs. Some file systems cannot sync; then the cache's files identify the directory.
-            try? folder.files.sync(file)
-            try? folder.files.syncFolder(folder.path)
+            try? directory.files.sync(file)
+            try? directory.files.syncDirectory(directory.path)
         }
         return file
     }
@@ -122,7 +122,7 @@ final class CacheLock: Sendable {
     /// Marks the directory as a cache's, unless it is marked.
     func mark() throws(StorageError) {
         try file.withLock { (file) throws(StorageError) -> Void in
-            if file == nil { file = try open(folder.path(of: .lock)) }
+            if file == nil { file = try open(directory.path(of: .lock)) }
         }
     }
 }

@@ -14,12 +14,13 @@ struct DirectoryScan: Sendable {
     let directoryByteCount: UInt64
 
     /// Scans all files. Files of other programs, and files that disappear during the scan, are skipped.
-    init(_ folder: CacheDirectory) throws(StorageError) {
-        let files = folder.files
-        directoryByteCount = try folder.allocatedByteCount()
+    init(_ directory: CacheDirectory) throws(StorageError) {
+        let files = directory.files
+        directoryByteCount = try directory.allocatedByteCount()
         var bodies: [EntryName: [(generation: UInt64, byteCount: UInt64)]] = [:]
-        for name in try files.names(inFolder: folder.path) {
-            guard let file = CacheFile(name: name), let status = try files.statusIfPresent(at: folder.path(of: file)),
+        for name in try files.names(inDirectory: directory.path) {
+            guard let file = CacheFile(name: name),
+                let status = try files.statusIfPresent(at: directory.path(of: file)),
                 status.kind == .file
             else { continue }
             let allocated = status.allocatedByteCount
@@ -37,7 +38,7 @@ struct DirectoryScan: Sendable {
         for place in entries.indices {
             let name = entries[place].record.name
             guard let candidates = bodies.removeValue(forKey: name) else { continue }
-            let generation = EntryIdentity.read(folder, name)?.bodyGeneration
+            let generation = EntryIdentity.read(directory, name)?.bodyGeneration
             for candidate in candidates {
                 if candidate.generation == generation {
                     entries[place].record.bodyGeneration = generation
@@ -56,7 +57,7 @@ struct DirectoryScan: Sendable {
 /// Additions are written before bytes are stored, and subtractions after bytes are removed. So a process that is killed
 /// leaves a number that is too high, never too low, until the directory is scanned again.
 struct CacheUsage: Sendable {
-    private static let magic = FolderKind.cache.mark
+    private static let magic = DirectoryKind.cache.mark
     private static let byteCount = 28
     private static let version: UInt16 = 1
 

@@ -7,18 +7,18 @@ extension DiskCache {
     package func load() {
         noting { () throws(StorageError) in
             let saved = savedIndex()
-            let before = try withLedger { (ledger) throws(StorageError) -> UInt64 in ledger.added }
-            let scan = try DirectoryScan(folder)
-            let added = try withLedger { (ledger) throws(StorageError) -> UInt64 in
+            let before = try withUsage { (usage) throws(StorageError) -> UInt64 in usage.added }
+            let scan = try DirectoryScan(directory)
+            let added = try withUsage { (usage) throws(StorageError) -> UInt64 in
                 // Concurrent additions may or may not be part of the scan, so they are counted in addition.
-                let growth = ledger.added >= before ? ledger.added - before : ledger.added
-                ledger.set(used: scan.byteCount &+ growth)
-                _ = try removeLeftovers(scan, &ledger)
-                return ledger.added
+                let growth = usage.added >= before ? usage.added - before : usage.added
+                usage.set(used: scan.byteCount &+ growth)
+                _ = try removeLeftovers(scan, &usage)
+                return usage.added
             }
             let isLoaded = state.withLock { $0.statistics.isIndexComplete }
             finish(scan, saved: saved, isLoaded: isLoaded, isExact: false, added: added)
-            try withLedger { (ledger) throws(StorageError) in _ = try makeRoom(for: 0, &ledger) }
+            try withUsage { (usage) throws(StorageError) in _ = try makeRoom(for: 0, &usage) }
         }
     }
 
@@ -27,7 +27,7 @@ extension DiskCache {
     /// - Returns: Whether it was written.
     @discardableResult package func saveIndex() -> Bool {
         let isSaved = noting { () throws(StorageError) in
-            try withLedger { (ledger) throws(StorageError) -> Bool in
+            try withUsage { (usage) throws(StorageError) -> Bool in
                 let others = savedIndex() ?? []
                 let last = others.map(\.tick).max() ?? 0
                 let (own, isComplete) = state.withLock { state -> ([IndexRecord], Bool) in
@@ -46,49 +46,49 @@ extension DiskCache {
                 }
                 let ordered = records.values.sorted { $0.tick < $1.tick }
                 state.withLock { $0.index.advance(to: ordered.last?.tick ?? 0) }
-                return try replaceIndex(IndexCodec.encode(ordered), &ledger)
+                return try replaceIndex(IndexCodec.encode(ordered), &usage)
             }
         }
         return isSaved ?? false
     }
 
-    private func replaceIndex(_ bytes: [UInt8], _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
-        let path = folder.path(of: .index)
-        guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else { return false }
+    private func replaceIndex(_ bytes: [UInt8], _ usage: inout CacheUsage) throws(StorageError) -> Bool {
+        let path = directory.path(of: .index)
+        guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &usage) else { return false }
         let old = try files.statusIfPresent(at: path)?.allocatedByteCount ?? 0
-        let written = try writeTemporary(bytes, &ledger)
+        let written = try writeTemporary(bytes, &usage)
         do throws(StorageError) { try files.rename(written.path, to: path) } catch {
             try? files.remove(written.path)
-            ledger.subtract(written.byteCount)
+            usage.subtract(written.byteCount)
             throw error
         }
-        ledger.subtract(old)
+        usage.subtract(old)
         return true
     }
 
-    /// Writes a temporary file, whose size is added to the ledger.
-    func writeTemporary(_ bytes: [UInt8], _ ledger: inout CacheUsage) throws(StorageError) -> (
+    /// Writes a temporary file, whose size is added to the usage.
+    func writeTemporary(_ bytes: [UInt8], _ usage: inout CacheUsage) throws(StorageError) -> (
         path: String, byteCount: UInt64, identity: UInt64
     ) {
-        let path = folder.path(of: .temporary(.random(in: 0 ... .max)))
+        let path = directory.path(of: .temporary(.random(in: 0 ... .max)))
         let reserved = Self.blocks(UInt64(bytes.count))
-        try ledger.add(reserved)
+        try usage.add(reserved)
         do throws(StorageError) {
             let file = try files.open(path, for: .creating)
             try files.write(all: bytes, to: file, at: 0)
             let status = try files.status(of: file)
-            try ledger.settle(reserved: reserved, allocated: status.allocatedByteCount)
+            try usage.settle(reserved: reserved, allocated: status.allocatedByteCount)
             return (path, status.allocatedByteCount, status.identity)
         } catch {
             try? files.remove(path)
-            ledger.subtract(reserved)
+            usage.subtract(reserved)
             throw error
         }
     }
 
     /// Returns the records of the index file; `nil` without a readable file.
     private func savedIndex() -> [IndexRecord]? {
-        guard let file = try? files.open(folder.path(of: .index), for: .reading),
+        guard let file = try? files.open(directory.path(of: .index), for: .reading),
             let status = try? files.status(of: file), status.kind == .file, status.byteCount <= 1 << 28,
             let bytes = try? files.read(file, count: Int(status.byteCount), at: 0)
         else { return nil }
@@ -96,15 +96,15 @@ extension DiskCache {
     }
 
     /// Scans the directory under the lock, so that the stored bytes and the index become exact.
-    func reconcile(_ ledger: inout CacheUsage) throws(StorageError) {
+    func reconcile(_ usage: inout CacheUsage) throws(StorageError) {
         let isLoaded = state.withLock { $0.statistics.isIndexComplete }
         let saved = isLoaded ? nil : savedIndex()
-        let before = ledger
-        var scan = try DirectoryScan(folder)
-        if try removeLeftovers(scan, &ledger) { scan = try DirectoryScan(folder) }
-        ledger = before
-        ledger.set(used: scan.byteCount)
-        finish(scan, saved: saved, isLoaded: isLoaded, isExact: true, added: ledger.added)
+        let before = usage
+        var scan = try DirectoryScan(directory)
+        if try removeLeftovers(scan, &usage) { scan = try DirectoryScan(directory) }
+        usage = before
+        usage.set(used: scan.byteCount)
+        finish(scan, saved: saved, isLoaded: isLoaded, isExact: true, added: usage.added)
     }
 
     /// Adds the result of a scan to the index.
@@ -122,17 +122,17 @@ extension DiskCache {
 
     /// Removes leftovers of processes that ended: files that they were writing, and bodies without an entry.
     /// - Returns: Whether there were any.
-    private func removeLeftovers(_ scan: DirectoryScan, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
+    private func removeLeftovers(_ scan: DirectoryScan, _ usage: inout CacheUsage) throws(StorageError) -> Bool {
         var hasRemoved = false
         for number in scan.temporaries {
-            let path = folder.path(of: .temporary(number))
+            let path = directory.path(of: .temporary(number))
             // A writer locks its file, and the kernel releases that lock when the process ends.
             guard let file = try? files.open(path, for: .reading), try files.tryLock(file) else { continue }
-            try discard(path: path, &ledger)
+            try discard(path: path, &usage)
             hasRemoved = true
         }
-        for (name, generation) in scan.orphans where EntryIdentity.read(folder, name)?.bodyGeneration != generation {
-            try discard(path: folder.path(of: .body(name, generation: generation)), &ledger)
+        for (name, generation) in scan.orphans where EntryIdentity.read(directory, name)?.bodyGeneration != generation {
+            try discard(path: directory.path(of: .body(name, generation: generation)), &usage)
             hasRemoved = true
         }
         return hasRemoved

@@ -63,9 +63,9 @@ extension DiskCache {
     func removeDamaged(_ name: EntryName, identity: UInt64, _ error: EntryFormatError) {
         state.withLock { $0.statistics.damaged += 1 }
         noting(except: ENOENT) { () throws(StorageError) in
-            try withLedger { (ledger) throws(StorageError) in
-                let status = try files.statusIfPresent(at: folder.path(of: .entry(name)))
-                if status?.identity == identity { try discard(name, &ledger) }
+            try withUsage { (usage) throws(StorageError) in
+                let status = try files.statusIfPresent(at: directory.path(of: .entry(name)))
+                if status?.identity == identity { try discard(name, &usage) }
             }
         }
         emit(.damaged(file: CacheFile.entry(name).name, error))
@@ -73,14 +73,14 @@ extension DiskCache {
 
     /// Returns the size of the directory and the cache's files on disk, in bytes. Does not take the lock.
     package func occupiedByteCount() throws(StorageError) -> UInt64 {
-        let scan = try DirectoryScan(folder)
+        let scan = try DirectoryScan(directory)
         return scan.byteCount &+ scan.directoryByteCount
     }
 
     /// Returns the names of all entries, in no order.
     package func entryNames() throws(StorageError) -> [EntryName] {
         do throws(StorageError) {
-            return try files.names(inFolder: folder.path).compactMap { name in
+            return try files.names(inDirectory: directory.path).compactMap { name in
                 if case .entry(let entry) = CacheFile(name: name) { entry } else { nil }
             }
         } catch  where error.code == ENOENT { return [] }

@@ -26,10 +26,10 @@ extension DiskCache {
     @discardableResult func remove(_ key: CacheKey, generation: UInt64, among names: [EntryName]? = nil) -> Bool {
         let digest = CacheDigest(key)
         do throws(StorageError) {
-            try withLedger { (ledger) throws(StorageError) in
+            try withUsage { (usage) throws(StorageError) in
                 for name in names ?? EntryName.all(of: digest)
-                where EntryIdentity.read(folder, name)?.generation == generation {
-                    try discard(name, &ledger)
+                where EntryIdentity.read(directory, name)?.generation == generation {
+                    try discard(name, &usage)
                     notifyRemoved(key, [generation])
                 }
             }
@@ -45,13 +45,13 @@ extension DiskCache {
 
     private func remove(_ names: [EntryName]) -> Bool {
         let done: Void? = noting(except: ENOENT) { () throws(StorageError) in
-            try withLedger { (ledger) throws(StorageError) in for name in names { try discard(name, &ledger) } }
+            try withUsage { (usage) throws(StorageError) in for name in names { try discard(name, &usage) } }
         }
         if done != nil { return true }
         // Without the lock nothing can be counted, but the files can still be removed.
         var isGone = true
         for name in names {
-            do throws(StorageError) { try files.remove(folder.path(of: .entry(name))) } catch {
+            do throws(StorageError) { try files.remove(directory.path(of: .entry(name))) } catch {
                 isGone = isGone && error.code == ENOENT
             }
             state.withLock { _ = $0.index.remove(name) }
@@ -67,9 +67,9 @@ extension DiskCache {
     /// - Returns: The number of removed entries, and the size on disk of all removed files; `nil` after an error.
     package func removeAllCounting() -> (entryCount: Int, byteCount: UInt64)? {
         let removed = noting { () throws(StorageError) in
-            try withLedger { (ledger) throws(StorageError) -> (entryCount: Int, byteCount: UInt64) in
+            try withUsage { (usage) throws(StorageError) -> (entryCount: Int, byteCount: UInt64) in
                 var removed = (entryCount: 0, byteCount: UInt64(0))
-                for name in try files.names(inFolder: folder.path) {
+                for name in try files.names(inDirectory: directory.path) {
                     var isEntry = false
                     switch CacheFile(name: name) {
                     case .entry(let entry):
@@ -80,11 +80,11 @@ extension DiskCache {
                     case .body, .index: break
                     case .temporary, .lock, nil: continue
                     }
-                    guard let byteCount = try discard(path: "\(folder.path)/\(name)", &ledger) else { continue }
+                    guard let byteCount = try discard(path: "\(directory.path)/\(name)", &usage) else { continue }
                     removed.entryCount += isEntry ? 1 : 0
                     removed.byteCount &+= byteCount
                 }
-                try reconcile(&ledger)
+                try reconcile(&usage)
                 return removed
             }
         }
@@ -96,23 +96,23 @@ extension DiskCache {
     }
 
     /// Evicts entries until this number of additional bytes fits the limit; false if that is not possible.
-    func makeRoom(for byteCount: UInt64, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
+    func makeRoom(for byteCount: UInt64, _ usage: inout CacheUsage) throws(StorageError) -> Bool {
         let limit = state.withLock { $0.statistics.limit }
         guard byteCount <= limit else { return false }
         // The directory itself grows with its names, including those that other processes add.
-        let directoryByteCount = try folder.allocatedByteCount()
+        let directoryByteCount = try directory.allocatedByteCount()
         state.withLock { $0.directoryByteCount = directoryByteCount }
         let most = limit - byteCount - min(limit - byteCount, directoryByteCount)
-        var wasCounted = !ledger.isKnown
-        if wasCounted { try reconcile(&ledger) }
-        guard ledger.used > most else { return true }
+        var wasCounted = !usage.isKnown
+        if wasCounted { try reconcile(&usage) }
+        guard usage.used > most else { return true }
         // The index lacks entries that other processes have stored. A scan adds them once their size is significant.
-        let added = ledger.added
+        let added = usage.added
         let (others, isComplete) = state.withLock { state in
             (added &- state.addedAtScan &- state.ownAdded, state.statistics.isIndexComplete)
         }
         if !wasCounted, !isComplete || others > max(limit / 8, 1 << 20) {
-            try reconcile(&ledger)
+            try reconcile(&usage)
             wasCounted = true
         }
         var evicted: (count: Int, byteCount: UInt64) = (0, 0)
@@ -122,14 +122,14 @@ extension DiskCache {
                 emit(.evicted(count: evicted.count, byteCount: evicted.byteCount))
             }
         }
-        while ledger.used > most {
+        while usage.used > most {
             if let victim = state.withLock({ $0.index.removeVictim() }) {
-                let before = ledger.used
+                let before = usage.used
                 // Another process may have removed it.
-                if try discard(victim.name, &ledger) { evicted.count += 1 }
-                evicted.byteCount &+= before - ledger.used
+                if try discard(victim.name, &usage) { evicted.count += 1 }
+                evicted.byteCount &+= before - usage.used
             } else if !wasCounted {
-                try reconcile(&ledger)
+                try reconcile(&usage)
                 wasCounted = true
             } else {
                 return false
@@ -140,26 +140,26 @@ extension DiskCache {
 
     /// Removes an entry and its body. Open readers can still read both.
     /// - Returns: Whether the entry existed.
-    @discardableResult func discard(_ name: EntryName, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
-        let path = folder.path(of: .entry(name))
+    @discardableResult func discard(_ name: EntryName, _ usage: inout CacheUsage) throws(StorageError) -> Bool {
+        let path = directory.path(of: .entry(name))
         let record = state.withLock { $0.index.remove(name) }
         guard let status = try files.statusIfPresent(at: path), status.kind == .file else { return false }
         var generation = record?.bodyGeneration
-        if record?.identity != status.identity { generation = EntryIdentity.read(folder, name)?.bodyGeneration }
+        if record?.identity != status.identity { generation = EntryIdentity.read(directory, name)?.bodyGeneration }
         try files.remove(path)
-        ledger.subtract(status.allocatedByteCount)
-        if let generation { try discard(path: folder.path(of: .body(name, generation: generation)), &ledger) }
+        usage.subtract(status.allocatedByteCount)
+        if let generation { try discard(path: directory.path(of: .body(name, generation: generation)), &usage) }
         return true
     }
 
     /// Removes a file of the cache, if it exists.
     /// - Returns: Its size on disk; `nil` if it does not exist.
-    @discardableResult func discard(path: String, _ ledger: inout CacheUsage) throws(StorageError) -> UInt64? {
+    @discardableResult func discard(path: String, _ usage: inout CacheUsage) throws(StorageError) -> UInt64? {
         do throws(StorageError) {
             let status = try files.status(at: path)
             guard status.kind == .file else { return nil }
             try files.remove(path)
-            ledger.subtract(status.allocatedByteCount)
+            usage.subtract(status.allocatedByteCount)
             return status.allocatedByteCount
         } catch  where error.code == ENOENT { return nil }
     }

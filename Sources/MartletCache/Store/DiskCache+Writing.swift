@@ -29,7 +29,7 @@ extension DiskCache {
     /// Creates a locked file for a larger body, with reserved space; `nil` without space.
     func makeBodyFile(_ byteCount: UInt64) throws(StorageError) -> (file: OpenFile, number: UInt64)? {
         let number = UInt64.random(in: 0 ... .max)
-        let path = folder.path(of: .temporary(number))
+        let path = directory.path(of: .temporary(number))
         return try reserving(byteCount) { () throws(StorageError) -> (file: OpenFile, number: UInt64) in
             do throws(StorageError) {
                 let file = try files.open(path, for: .creating)
@@ -60,11 +60,11 @@ extension DiskCache {
     private func reserving<Value: Sendable>(_ byteCount: UInt64, _ body: () throws(StorageError) -> Value)
         throws(StorageError) -> Value?
     {
-        try withLedger { (ledger) throws(StorageError) -> Value? in
-            guard try makeRoom(for: byteCount, &ledger) else { return nil }
-            try ledger.add(byteCount)
+        try withUsage { (usage) throws(StorageError) -> Value? in
+            guard try makeRoom(for: byteCount, &usage) else { return nil }
+            try usage.add(byteCount)
             do throws(StorageError) { return try body() } catch {
-                ledger.subtract(byteCount)
+                usage.subtract(byteCount)
                 throw error
             }
         }
@@ -73,15 +73,15 @@ extension DiskCache {
     /// Counts the size of a body on disk in place of the reserved space.
     func settle(reserved: UInt64, allocated: UInt64) throws(StorageError) {
         guard reserved != allocated else { return }
-        try withLedger { (ledger) throws(StorageError) in try ledger.settle(reserved: reserved, allocated: allocated) }
+        try withUsage { (usage) throws(StorageError) in try usage.settle(reserved: reserved, allocated: allocated) }
     }
 
     /// Removes a body that is not stored.
     func release(_ number: UInt64, reserved: UInt64) {
         // A file that cannot be removed is still counted; the next scan of the directory removes it.
         noting(except: ENOENT) { () throws(StorageError) in
-            try files.remove(folder.path(of: .temporary(number)))
-            try withLedger { (ledger) throws(StorageError) in ledger.subtract(reserved) }
+            try files.remove(directory.path(of: .temporary(number)))
+            try withUsage { (usage) throws(StorageError) in usage.subtract(reserved) }
         }
     }
 
@@ -99,9 +99,9 @@ extension DiskCache {
         guard let bytes = EntryCodec.encode(entry) else { return nil }
         var replacedBody: OpenFile?
         defer { displaced = replacedBody }
-        return try withLedger { (ledger) throws(StorageError) -> EntryName? in
+        return try withUsage { (usage) throws(StorageError) -> EntryName? in
             guard isCurrent() else { return nil }
-            guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger) else {
+            guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &usage) else {
                 emit(.noRoom(entry.head.key))
                 return nil
             }
@@ -110,9 +110,9 @@ extension DiskCache {
             let isHidden = state.withLock { $0.hidden.contains(name.digest) }
             let others = isHidden ? EntryName.all(of: name.digest).filter { $0 != name } : replaced
             let ended = generations(of: others)
-            for other in others { try discard(other, &ledger) }
+            for other in others { try discard(other, &usage) }
             notifyRemoved(entry.head.key, ended)
-            try put(bytes, entry, body, as: name, &ledger, displaced: &replacedBody)
+            try put(bytes, entry, body, as: name, &usage, displaced: &replacedBody)
             state.withLock { _ = $0.hidden.remove(name.digest) }
             return name
         }
@@ -126,12 +126,12 @@ extension DiskCache {
         entry.head = head
         guard head.key == reader.head.key, let bytes = EntryCodec.encode(entry) else { return false }
         let isDone = noting { () throws(StorageError) in
-            try withLedger { (ledger) throws(StorageError) -> Bool in
-                guard isCurrent(), try makeRoom(for: Self.blocks(UInt64(bytes.count)), &ledger),
-                    EntryIdentity.read(folder, reader.name)?.generation == entry.generation
+            try withUsage { (usage) throws(StorageError) -> Bool in
+                guard isCurrent(), try makeRoom(for: Self.blocks(UInt64(bytes.count)), &usage),
+                    EntryIdentity.read(directory, reader.name)?.generation == entry.generation
                 else { return false }
                 var displaced: OpenFile?
-                try put(bytes, entry, nil, as: reader.name, &ledger, displaced: &displaced)
+                try put(bytes, entry, nil, as: reader.name, &usage, displaced: &displaced)
                 return true
             }
         }
@@ -142,7 +142,7 @@ extension DiskCache {
     /// Returns the name for a response, and the names of the other variants that it replaces.
     private func place(for head: StoredHead) -> (EntryName, [EntryName]) {
         let names = EntryName.all(of: CacheDigest(head.key))
-        let held = names.filter { (try? files.status(at: folder.path(of: .entry($0)))) != nil }
+        let held = names.filter { (try? files.status(at: directory.path(of: .entry($0)))) != nil }
         guard !head.selections.isEmpty else { return (names[0], held.filter { $0.slot != 0 }) }
         var replaced: [EntryName] = []
         var variants: [(name: EntryName, head: StoredHead)] = []
@@ -163,15 +163,15 @@ extension DiskCache {
 
     /// Writes an entry's file. Then the body and the entry are renamed to their names; the old entry is removed.
     private func put(
-        _ bytes: [UInt8], _ entry: StoredEntry, _ body: String?, as name: EntryName, _ ledger: inout CacheUsage,
+        _ bytes: [UInt8], _ entry: StoredEntry, _ body: String?, as name: EntryName, _ usage: inout CacheUsage,
         displaced: inout OpenFile?
     ) throws(StorageError) {
-        let path = folder.path(of: .entry(name))
-        let bodyPath = folder.path(of: .body(name, generation: entry.generation))
+        let path = directory.path(of: .entry(name))
+        let bodyPath = directory.path(of: .body(name, generation: entry.generation))
         let status = try? files.status(at: path)
         let old = status?.kind == .file ? status?.allocatedByteCount : nil
-        let replaced = old.flatMap { _ in EntryIdentity.read(folder, name) }
-        let written = try writeTemporary(bytes, &ledger)
+        let replaced = old.flatMap { _ in EntryIdentity.read(directory, name) }
+        let written = try writeTemporary(bytes, &usage)
         do throws(StorageError) {
             if let body { try files.rename(body, to: bodyPath) }
             do throws(StorageError) { try files.rename(written.path, to: path) } catch {
@@ -181,15 +181,15 @@ extension DiskCache {
             }
         } catch {
             try? files.remove(written.path)
-            ledger.subtract(written.byteCount)
+            usage.subtract(written.byteCount)
             throw error
         }
-        if let old { ledger.subtract(old) }
+        if let old { usage.subtract(old) }
         if let replaced, replaced.generation != entry.generation {
             if let generation = replaced.bodyGeneration {
-                let path = folder.path(of: .body(name, generation: generation))
+                let path = directory.path(of: .body(name, generation: generation))
                 displaced = try? files.open(path, for: .reading)
-                _ = try? discard(path: path, &ledger)
+                _ = try? discard(path: path, &usage)
             }
             notifyRemoved(entry.head.key, [replaced.generation])
         }

@@ -28,12 +28,12 @@ package final class DiskCache: Sendable {
         var lastErrorCode: Int32?
         /// The last known size of the directory itself, which ``CacheUsage`` does not include.
         var directoryByteCount: UInt64 = 0
-        /// The additions in the ledger at the last scan of the directory, and those of this process since then.
+        /// The additions in the usage at the last scan of the directory, and those of this process since then.
         var addedAtScan: UInt64 = 0
         var ownAdded: UInt64 = 0
     }
 
-    let folder: CacheDirectory
+    let directory: CacheDirectory
     /// The files in the page cache; `nil` if they cannot be read without blocking.
     let nonBlockingFiles: NonBlockingFileSystem?
     let lock: CacheLock
@@ -43,7 +43,7 @@ package final class DiskCache: Sendable {
     /// Called with each body that is removed; set by ``onBodyRemoved(_:)``.
     private let endHandler = Mutex<(@Sendable (CacheKey, UInt64) -> Void)?>(nil)
 
-    var files: any FileSystem { folder.files }
+    var files: any FileSystem { directory.files }
 
     /// Creates a cache in a directory, which is created with its parents if it is missing.
     /// - Parameters:
@@ -54,19 +54,19 @@ package final class DiskCache: Sendable {
     ///     cache.
     /// - Throws: ``CacheDirectoryError``. Other reasons why the directory cannot be used are events.
     package init(
-        directory: String, limit: UInt64, order: EvictionOrder = .leastRecentlyUsed,
+        directory path: String, limit: UInt64, order: EvictionOrder = .leastRecentlyUsed,
         files: any FileSystem = LinuxFileSystem(), onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
     ) throws(CacheDirectoryError) {
-        let folder = CacheDirectory(path: directory, files: files)
-        self.folder = folder
-        nonBlockingFiles = NonBlockingFileSystem(of: files, inFolder: directory)
-        lock = CacheLock(folder)
+        let directory = CacheDirectory(path: path, files: files)
+        self.directory = directory
+        nonBlockingFiles = NonBlockingFileSystem(of: files, inDirectory: path)
+        lock = CacheLock(directory)
         emit = onEvent
         state = Mutex(State(index: DiskIndex(order), statistics: DiskStatistics(limit: limit)))
         do throws(CacheDirectory.AccessError) {
-            let finding = try folder.prepare(withParents: true)
+            let finding = try directory.prepare(withParents: true)
             if case .foreign(let reason) = finding {
-                throw .rejected(.holdsOtherFiles(path: directory, reason: reason))
+                throw .rejected(.holdsOtherFiles(path: path, reason: reason))
             }
             if finding == .unmarked { noting { () throws(StorageError) in try lock.mark() } }
         } catch {
@@ -81,22 +81,22 @@ package final class DiskCache: Sendable {
     /// limit.
     /// - Throws: ``CacheOpeningError``.
     package init(
-        existing directory: String, files: any FileSystem = LinuxFileSystem(),
+        existing path: String, files: any FileSystem = LinuxFileSystem(),
         onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
     ) throws(CacheOpeningError) {
-        folder = CacheDirectory(path: directory, files: files, createsIfMissing: false)
+        directory = CacheDirectory(path: path, files: files, createsIfMissing: false)
         nonBlockingFiles = nil
-        lock = CacheLock(folder)
+        lock = CacheLock(directory)
         emit = onEvent
         state = Mutex(State(index: DiskIndex(.leastRecentlyUsed), statistics: DiskStatistics(limit: .max)))
-        let finding: FolderKind.Finding
-        do throws(CacheDirectory.AccessError) { finding = try folder.prepare(withParents: false) } catch {
+        let finding: DirectoryKind.Finding
+        do throws(CacheDirectory.AccessError) { finding = try directory.prepare(withParents: false) } catch {
             switch error {
             case .rejected(let rejection): throw .rejected(rejection)
-            case .storage(let storageError): throw CacheOpeningError(storageError, directory)
+            case .storage(let storageError): throw CacheOpeningError(storageError, path)
             }
         }
-        if case .foreign(let reason) = finding { throw .noCache(path: directory, reason: reason) }
+        if case .foreign(let reason) = finding { throw .noCache(path: path, reason: reason) }
     }
 
     package var statistics: DiskStatistics {
@@ -121,7 +121,7 @@ package final class DiskCache: Sendable {
 
     /// Returns the generations of the bodies that entries name, if removed bodies are reported.
     func generations(of names: [EntryName]) -> [UInt64] {
-        isWatched ? names.compactMap { EntryIdentity.read(folder, $0)?.generation } : []
+        isWatched ? names.compactMap { EntryIdentity.read(directory, $0)?.generation } : []
     }
 
     var isWatched: Bool { endHandler.withLock { $0 != nil } }
@@ -149,19 +149,19 @@ package final class DiskCache: Sendable {
     }
 
     /// Runs a closure under the lock, and records the stored amount afterwards.
-    func withLedger<Value: Sendable>(_ body: (inout CacheUsage) throws(StorageError) -> Value) throws(StorageError)
+    func withUsage<Value: Sendable>(_ body: (inout CacheUsage) throws(StorageError) -> Value) throws(StorageError)
         -> Value
     {
-        try lock.withLock { (ledger) throws(StorageError) -> Value in
-            let before = ledger.added
+        try lock.withLock { (usage) throws(StorageError) -> Value in
+            let before = usage.added
             defer {
-                let (used, own) = (ledger.used, ledger.added &- before)
+                let (used, own) = (usage.used, usage.added &- before)
                 state.withLock { state in
                     state.statistics.byteCount = used &+ state.directoryByteCount
                     state.ownAdded &+= own
                 }
             }
-            return try body(&ledger)
+            return try body(&usage)
         }
     }
 

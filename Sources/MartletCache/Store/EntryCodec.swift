@@ -217,10 +217,10 @@ struct EntryIdentity: Equatable, Sendable {
     let bodyGeneration: UInt64?
 
     /// Reads an entry's file; `nil` if it cannot be read or is not an entry.
-    static func read(_ folder: CacheDirectory, _ name: EntryName) -> EntryIdentity? {
+    static func read(_ directory: CacheDirectory, _ name: EntryName) -> EntryIdentity? {
         let count = EntryCodec.preambleByteCount + 17
-        guard let file = try? folder.files.open(folder.path(of: .entry(name)), for: .reading),
-            let bytes = try? folder.files.read(file, count: count, at: 0), bytes.count == count,
+        guard let file = try? directory.files.open(directory.path(of: .entry(name)), for: .reading),
+            let bytes = try? directory.files.read(file, count: count, at: 0), bytes.count == count,
             (try? EntryCodec.metadataByteCount(bytes)) != nil
         else { return nil }
         var reader = RecordReader(bytes[EntryCodec.preambleByteCount...])

@@ -30,11 +30,11 @@ package final class EntryReader: Sendable {
 
     /// Opens an entry's file, and that of its body.
     init(_ name: EntryName, of cache: DiskCache, from files: any ReadableFileSystem) throws(OpenError) {
-        let folder = cache.folder
+        let directory = cache.directory
         let status: FileStatus
         let bytes: [UInt8]
         do throws(StorageError) {
-            let file = try files.open(folder.path(of: .entry(name)), for: .reading)
+            let file = try files.open(directory.path(of: .entry(name)), for: .reading)
             status = try files.status(of: file)
             guard status.kind == .file else { throw StorageError(operation: "open", path: file.path, code: ELOOP) }
             let limit = EntryCodec.preambleByteCount + EntryCodec.metadataLimit + EntryCodec.inlineLimit
@@ -51,7 +51,7 @@ package final class EntryReader: Sendable {
         }
         let bodyStatus: FileStatus
         do throws(StorageError) {
-            let path = folder.path(of: .body(name, generation: entry.generation))
+            let path = directory.path(of: .body(name, generation: entry.generation))
             let file = try files.open(path, for: .reading)
             bodyStatus = try files.status(of: file)
             body = file

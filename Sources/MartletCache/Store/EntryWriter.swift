@@ -138,7 +138,7 @@ package final class EntryWriter: Sendable {
             let allocated = try cache.files.status(of: file).allocatedByteCount
             try cache.settle(reserved: state.reserved, allocated: allocated)
             state.reserved = allocated
-            body = cache.folder.path(of: .temporary(state.number))
+            body = cache.directory.path(of: .temporary(state.number))
         }
         let entry = StoredEntry(
             head: head, generation: generation, bodyByteCount: state.byteCount,

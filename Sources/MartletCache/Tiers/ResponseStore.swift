@@ -16,7 +16,7 @@ package final class ResponseStore: Sendable {
     /// locks of the tiers, never while one of them is held.
     let changing = Mutex<[MemoryEntry]>([])
     /// The URLs that are out of date. Used by any thread, also under the locks of the tiers.
-    let ledger = Mutex(InvalidationLog())
+    let invalidations = Mutex(InvalidationLog())
     /// The URLs whose stored responses have changed, so that responses found before that do not replace them.
     let changes = Mutex(InvalidationLog(limit: 4096))
     /// The URLs that unsafe requests have invalidated. Read by each lookup.
@@ -52,7 +52,7 @@ package final class ResponseStore: Sendable {
     // MARK: Epochs
 
     /// The current epoch, for a request that is about to be sent.
-    package var epoch: InvalidationLog.Epoch { ledger.withLock { $0.epoch } }
+    package var epoch: InvalidationLog.Epoch { invalidations.withLock { $0.epoch } }
 
     /// Returns the time at which a request that is sent now counts as sent: after any invalidation of its URL.
     package func requestTime(for url: String, now: WallTime) -> WallTime {
@@ -61,7 +61,7 @@ package final class ResponseStore: Sendable {
 
     /// Whether the response to a request of an epoch may still be stored.
     package func holds(_ epoch: InvalidationLog.Epoch, for url: String) -> Bool {
-        ledger.withLock { $0.holds(epoch, for: url) }
+        invalidations.withLock { $0.holds(epoch, for: url) }
     }
 
     // MARK: Lookup
@@ -219,7 +219,7 @@ package final class ResponseStore: Sendable {
     ///   them.
     package func invalidate(_ key: CacheKey, others: WallTime? = nil) {
         // This is the first step: a commit either sees the invalidation, or is finished before anything is removed.
-        ledger.withLock { $0.invalidate(key.url) }
+        invalidations.withLock { $0.invalidate(key.url) }
         if let others { noteOutdated(key.url, at: others) }
         let keys: Set<CacheKey> = [key, CacheKey(url: key.url)]
         changing.withLock { leaving in
@@ -256,7 +256,7 @@ package final class ResponseStore: Sendable {
 
     /// Removes everything from both tiers, also entries that are not on disk yet. It blocks on files.
     package func removeAll() {
-        ledger.withLock { $0.invalidateAll() }
+        invalidations.withLock { $0.invalidateAll() }
         changing.withLock { leaving in
             defer { changes.withLock { $0.invalidateAll() } }
             for entry in leaving { ends.note(entry.head.key, entry.representation) }

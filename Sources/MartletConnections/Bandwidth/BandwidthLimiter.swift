@@ -81,9 +81,9 @@ package final class BandwidthLimiter: TimerTarget {
     }
 
     /// The effect of the limits on a numbered transfer since the last query.
-    package func hold(transfer number: UInt64, _ direction: TransferDirection) -> BandwidthThrottling {
+    package func takeThrottling(transfer number: UInt64, _ direction: TransferDirection) -> BandwidthThrottling {
         guard isActive(direction) else { return .unlimited }
-        return state.withLock { $0.machines[direction.rawValue].hold(transfer: number) }
+        return state.withLock { $0.machines[direction.rawValue].takeThrottling(transfer: number) }
     }
 
     /// Removes a transfer with its own limit.

@@ -71,7 +71,7 @@ package struct BandwidthMachine: Sendable {
     }
 
     /// The effect of the limits on a transfer since the last query.
-    package mutating func hold(transfer number: UInt64) -> BandwidthThrottling {
+    package mutating func takeThrottling(transfer number: UInt64) -> BandwidthThrottling {
         guard isActive else { return .unlimited }
         guard let hasWaited = hasWaited.removeValue(forKey: number) else {
             return queue.contains { $0.scope.transfer == number } ? .held : .idle

@@ -299,14 +299,14 @@ struct PoolWaiterPosition: Sendable {
     /// A request of ``QueueOrder/lastComeFirstServed`` counts as if it had arrived at the start of its aging interval.
     /// So it is never ahead of one that has waited an interval longer.
     func rank(aging: UInt64) -> PoolRank {
-        if isNested { return PoolRank(due: 0, behind: 0, turn: sequence) }
-        let behind = UInt64(RequestPriority.highest.rawValue - priority.rawValue)
-        let (delay, tooLong) = behind.multipliedReportingOverflow(by: aging)
+        if isNested { return PoolRank(due: 0, lag: 0, turn: sequence) }
+        let lag = UInt64(RequestPriority.highest.rawValue - priority.rawValue)
+        let (delay, tooLong) = lag.multipliedReportingOverflow(by: aging)
         let isLastFirst = order == .lastComeFirstServed && aging > 0
         let begin = isLastFirst ? arrival - arrival % aging : arrival
         let (due, tooLate) = begin.addingReportingOverflow(delay)
         return PoolRank(
-            due: tooLong || tooLate ? .max : due, behind: behind, turn: isLastFirst ? .max - sequence : sequence)
+            due: tooLong || tooLate ? .max : due, lag: lag, turn: isLastFirst ? .max - sequence : sequence)
     }
 }
 
@@ -315,12 +315,12 @@ struct PoolRank: Comparable, Sendable {
     /// The arrival of the request, plus one aging interval for each level below the highest priority.
     var due: UInt64
     /// The number of levels below the highest priority.
-    var behind: UInt64
+    var lag: UInt64
     /// The number of the request; subtracted from the maximum for last come, first served.
     var turn: UInt64
 
     /// Orders by due time, then by priority, then by turn.
     static func < (left: PoolRank, right: PoolRank) -> Bool {
-        (left.due, left.behind, left.turn) < (right.due, right.behind, right.turn)
+        (left.due, left.lag, left.turn) < (right.due, right.lag, right.turn)
     }
 }

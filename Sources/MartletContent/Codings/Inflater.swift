@@ -9,7 +9,7 @@ import CZlib
 /// - deflate: the first two bytes distinguish zlib's wrapper from raw data. No bytes may follow the end.
 @safe final class Inflater: CodingDecoder {
     /// The position outside the compressed data.
-    private enum Place {
+    private enum Phase {
         /// Before the first byte.
         case start
         /// After the first byte of a deflate body, which may start zlib's header, and before its second byte.
@@ -22,7 +22,7 @@ import CZlib
 
     let coding: ContentCoding
     var state = CodingState.outside
-    private var place = Place.start
+    private var phase = Phase.start
     /// zlib's state; `nil` before the first byte and after the end. zlib has a pointer to it, so it must not move.
     private var stream: z_streamp?
     /// Whether the first gzip member is complete.
@@ -35,13 +35,13 @@ import CZlib
 
     func takeOutside(_ input: UnsafeRawBufferPointer) -> Int {
         let byte = unsafe input[0]
-        switch place {
+        switch phase {
         case .start where coding == .gzip: begin(windowBits: 15 + 16, prefix: [byte])
         case .start:
             // zlib's first byte names method 8 and a window of at most 32 KiB. In raw data the same bits would be a
             // stored block with set padding bits, which no compressor writes.
             if byte & 0x0F == 8, byte >> 4 <= 7 {
-                place = .undecided(first: byte)
+                phase = .undecided(first: byte)
             } else {
                 begin(windowBits: -15, prefix: [byte])
             }
@@ -49,13 +49,13 @@ import CZlib
             let isWrapped = (UInt(first) << 8 | UInt(byte)) % 31 == 0
             begin(windowBits: isWrapped ? 15 : -15, prefix: [first, byte])
         case .ended where coding == .gzip && byte == 0x1F: begin(windowBits: 15 + 16, prefix: [byte])
-        case .ended where coding == .gzip && byte == 0, .padding where byte == 0: place = .padding
+        case .ended where coding == .gzip && byte == 0, .padding where byte == 0: phase = .padding
         default: fail(.trailingData(coding))
         }
         return 1
     }
 
-    var errorAtEnd: ContentDecodingError? { if case .undecided = place { .truncated(coding) } else { nil } }
+    var errorAtEnd: ContentDecodingError? { if case .undecided = phase { .truncated(coding) } else { nil } }
 
     /// Starts zlib with the first bytes, which produce no output yet.
     private func begin(windowBits: Int32, prefix: [UInt8]) {
@@ -102,7 +102,7 @@ import CZlib
         switch status {
         case Z_STREAM_END:
             hasMember = true
-            place = .ended
+            phase = .ended
             state = .outside
             // Another gzip member may follow.
             if coding != .gzip { close() }

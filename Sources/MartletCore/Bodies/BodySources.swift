@@ -83,7 +83,7 @@ package final class SingleUseSource: Sendable {
     private struct State {
         /// The number of times the source was opened or taken back.
         var number: UInt64 = 0
-        var isBegun = false
+        var hasStarted = false
     }
 
     private let source: any RequestBodySource
@@ -95,7 +95,7 @@ package final class SingleUseSource: Sendable {
     /// Opens the source; `nil` if it was read. Earlier results of this function can then read nothing more.
     func open() -> (any RequestBodySource)? {
         let number = state.withLock { state -> UInt64? in
-            guard !state.isBegun else { return nil }
+            guard !state.hasStarted else { return nil }
             state.number += 1
             return state.number
         }
@@ -103,7 +103,7 @@ package final class SingleUseSource: Sendable {
     }
 
     /// Whether the source is unread.
-    var isWhole: Bool { state.withLock { !$0.isBegun } }
+    var isWhole: Bool { state.withLock { !$0.hasStarted } }
 
     /// Takes the source back from an exchange that opened it, which can then read nothing more.
     /// - Returns: Whether the source is unread.
@@ -112,7 +112,7 @@ package final class SingleUseSource: Sendable {
     private func begin(_ number: UInt64) -> Bool {
         state.withLock { state in
             guard state.number == number else { return false }
-            state.isBegun = true
+            state.hasStarted = true
             return true
         }
     }

@@ -18,15 +18,15 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// One pass over the body.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let reader: BodyReader
-        fileprivate var isBegun = false
+        fileprivate var hasStarted = false
 
         /// Returns the next piece; `nil` at the end.
         ///
         /// If the task is cancelled, this throws `CancellationError` immediately, and the connection is closed.
         /// - Throws: An ``HTTPError``: a timeout, a limit, a truncated or malformed body; `.bodyAlreadyRead`.
         public mutating func next() async throws -> [UInt8]? {
-            if !isBegun { try reader.beginPass() }
-            isBegun = true
+            if !hasStarted { try reader.beginPass() }
+            hasStarted = true
             return try await reader.next()
         }
 

@@ -29,7 +29,7 @@ package struct CallRunner: Sendable {
         if core.pacer.isActive { attempts.turnWait = try await core.pacer.wait(for: call, control) }
         while true {
             if try !attempts.prepare(self) { try attempts.compose(self, try await body(of: attempts.composer)) }
-            if control.isExposed { try await hold() }
+            if control.isExposed { try await waitWhilePaused() }
             let exchange: Exchange
             switch try attempts.acquire(self) {
             case .lease(let lease) where !(control.isExposed && control.isPaused):
@@ -70,7 +70,7 @@ package struct CallRunner: Sendable {
     @inline(never) private func pause(_ exchange: Exchange) async throws { try await exchange.waitWhilePaused() }
 
     /// Waits while the call is paused and has no connection.
-    @inline(never) private func hold() async throws {
+    @inline(never) private func waitWhilePaused() async throws {
         guard control.isPaused else { return }
         control.begin(.none)
         await control.waitWhilePaused(until: call.totalDeadline, on: core.loop)
@@ -94,7 +94,7 @@ package struct CallRunner: Sendable {
             guard !control.isPaused, let lease else {
                 lease?.returnUnused()
                 let paused = MonotonicTime.now()
-                try await hold()
+                try await waitWhilePaused()
                 acquisition = try attempts.acquire(self, again: acquisition, pausedSince: paused)
                 continue
             }
@@ -402,7 +402,7 @@ package final class BandwidthGroup: Sendable {
     deinit { limiter.leave(number) }
 
     /// Returns how the limits of the group and of the session throttled the bodies received since the last check.
-    package func checkThrottling() -> BandwidthThrottling { limiter.hold(transfer: number, .down) }
+    package func checkThrottling() -> BandwidthThrottling { limiter.takeThrottling(transfer: number, .down) }
 
     /// Changes the limit, also for waiting transfers.
     package func setLimit(_ limit: BandwidthLimit) { limiter.setLimit(limit, ofTransfer: number) }

@@ -15,6 +15,17 @@ package struct UserCode: Sendable {
     /// and for the error of a request that middleware is sending.
     private static let grace = Duration.seconds(1)
 
+    /// The request that middleware sends, as the call sees it at its total timeout.
+    package enum RequestState: Sendable {
+        /// There is none, or it has ended before the timeout.
+        case none
+        case running
+        /// It failed at the timeout.
+        case failed(any Error)
+
+        var isRunning: Bool { if case .running = self { true } else { false } }
+    }
+
     private let control: TransferControl
     private let loop: EventLoop
     private let call: Call
@@ -30,13 +41,13 @@ package struct UserCode: Sendable {
     ///   - phase: The call's phase, for that error.
     ///   - exchange: The exchange whose connection the call holds.
     ///   - sentCount: The number of requests that the call has sent, read at the timeout.
-    ///   - isSending: For middleware, which sends the requests of the call: returns whether a request is running at the
-    ///     timeout. Then the error of that request is preferred, because it has the phase and reports whether the
-    ///     request was sent.
+    ///   - request: For middleware, which sends the requests of the call: returns the state of its request at the
+    ///     timeout. The error of that request is preferred, because it has the phase and reports whether the request
+    ///     was sent.
     /// - Throws: Any error of the code; `CancellationError`; ``HTTPError/Code/timedOut``.
     package func run<Value: Sendable>(
         _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange? = nil,
-        sentCount: @autoclosure () -> Int = 0, isSending: (() -> Bool)? = nil,
+        sentCount: @autoclosure () -> Int = 0, request: (() -> RequestState)? = nil,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         if control.isCancelled { throw CancellationError() }
@@ -53,19 +64,21 @@ package struct UserCode: Sendable {
             return try result.get()
         case .interrupted: throw CancellationError()
         case .timedOut:
-            let sends = isSending?() == true
-            if isSending != nil, sends || sentCount() > 0 {
-                // The code may be about to throw the error of a request that failed at this moment.
-                let grace = sends ? UserCode.grace : .milliseconds(50)
+            // Both waits have the same deadline, so the request may fail just before or just after this one ends. The
+            // code then gets a moment to throw that error or another one.
+            let state = request?() ?? .none
+            if case .none = state {
+            } else {
+                let grace = state.isRunning ? UserCode.grace : .milliseconds(50)
                 switch await wait(for: end(of: task), until: .now().advanced(by: grace)) {
                 case .value(let result): return try result.get()
                 case .interrupted: throw CancellationError()
-                case .timedOut: break
+                case .timedOut: if case .failed(let error) = request?() { throw error }
                 }
             }
+            let sentCount = max(sentCount(), state.isRunning ? 1 : 0)
             throw call.timedOut(
-                sends ? .awaitingHead : phase, "before \(name) returned",
-                sentCount: max(sentCount(), sends ? 1 : 0))
+                state.isRunning ? .awaitingHead : phase, "before \(name) returned", sentCount: sentCount)
         }
     }
 

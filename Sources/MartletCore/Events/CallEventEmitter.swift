@@ -6,7 +6,7 @@ import Synchronization
 package final class CallEventEmitter: Sendable {
     private struct Counts {
         var sent = 0
-        var begun = 0
+        var started = 0
         var redirects = 0
         /// Whether the call has ended. A transfer that it started may continue for other calls.
         var isOver = false
@@ -53,8 +53,8 @@ package final class CallEventEmitter: Sendable {
 
     func requestSent() {
         let attempt = counts.withLock { counts in
-            counts.begun += 1
-            return counts.begun
+            counts.started += 1
+            return counts.started
         }
         emit(.requestSent(attempt: attempt))
     }

@@ -12,7 +12,7 @@ struct MiddlewareStage: CallStage {
         do {
             let response = try await progress.userCode.run(
                 "the middleware's handle(_:context:next:)", .preparing, sentCount: progress.sentCount,
-                isSending: { run.isSending }
+                request: { run.request }
             ) { try await middleware.handle(request, context: context, next: HTTPNext(send: run.send)) }
             return try run.end(with: response)
         } catch {
@@ -26,7 +26,7 @@ struct MiddlewareStage: CallStage {
 private final class MiddlewareRun: Sendable {
     private struct State {
         var answer: OpenMiddlewareResponse?
-        var isSending = false
+        var request = UserCode.RequestState.none
         /// Whether the middleware has returned, or the call has stopped waiting for it.
         var isOver = false
     }
@@ -41,7 +41,7 @@ private final class MiddlewareRun: Sendable {
         (self.call, self.next, self.progress) = (call, next, progress)
     }
 
-    var isSending: Bool { state.withLock { $0.isSending } }
+    var request: UserCode.RequestState { state.withLock { $0.request } }
 
     /// Releases the previous response, and sends a request.
     func send(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
@@ -52,14 +52,27 @@ private final class MiddlewareRun: Sendable {
         }
         let former = try state.withLock { state throws -> OpenMiddlewareResponse? in
             if state.isOver { throw CancellationError() }
-            guard !state.isSending else {
+            guard !state.request.isRunning else {
                 throw call.error(
                     .invalidRequest, .preparing, "a middleware called next while another call of next was running")
             }
-            state.isSending = true
+            state.request = .running
             return state.answer.take()
         }
-        defer { state.withLock { $0.isSending = false } }
+        do {
+            let response = try await send(request, after: former)
+            state.withLock { $0.request = .none }
+            return response
+        } catch {
+            let isLate = call.totalDeadline <= .now()
+            state.withLock { $0.request = isLate ? .failed(error) : .none }
+            throw error
+        }
+    }
+
+    private func send(_ request: HTTPCall.Request, after former: OpenMiddlewareResponse?) async throws
+        -> HTTPCall.Response
+    {
         if let former {
             former.exemption?.end()
             await progress.give(up: former.answer, reason: .middleware)

@@ -43,16 +43,16 @@ extension DownloadManager {
         priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail
     ) async throws -> DownloadID {
         var options = options
-        let place = try options.take(url).withoutFragment
+        let address = try options.take(url).withoutFragment
         try checkOpen()
         try Task.checkCancellation()
         let absolute = try HTTPError.storing { () throws(StorageError) -> DownloadTarget in
-            switch target.place {
+            switch target.kind {
             case .file(let path): .file(FilePath(try WorkingDirectory.absolute(path.string)))
             case .directory(let path): .directory(FilePath(try WorkingDirectory.absolute(path.string)))
             }
         }
-        var item = DownloadItem(id: DownloadID(0), order: 0, url: place, target: absolute)
+        var item = DownloadItem(id: DownloadID(0), order: 0, url: address, target: absolute)
         item.options = options
         item.priority = priority
         if policy == .existing, let id = try await existing(item) { return id }
@@ -66,7 +66,7 @@ extension DownloadManager {
                 ? "download \(other) of \(claim) is being cancelled; await cancel first"
                 : "download \(other) already has the file \(claim); resume, cancel or remove it, "
                     + "or add with ifPresent: .existing"
-            throw HTTPError(.alreadyInProgress, phase: .preparing, message: message, method: .get, url: place)
+            throw HTTPError(.alreadyInProgress, phase: .preparing, message: message, method: .get, url: address)
         }
         lastNumber += 1
         lastOrder += 1

@@ -17,8 +17,8 @@ import Synchronization
 public actor DownloadManager {
     /// A download in this process.
     struct Managed {
-        var item: DownloadItem { didSet { place.update(item) } }
-        let place: DownloadLocation
+        var item: DownloadItem { didSet { location.update(item) } }
+        let location: DownloadLocation
         let status: DownloadStatus
         var run: ManagedRun?
         /// The job of the last run, by which the received bytes are removed.
@@ -83,7 +83,8 @@ public actor DownloadManager {
     public nonisolated func download(_ id: DownloadID) -> Download? {
         registry.entry(of: id).map { entry in
             Download(
-                id: id, status: entry.status, controller: ManagedDownload(id: id, place: entry.place, manager: self))
+                id: id, status: entry.status,
+                controller: ManagedDownload(id: id, location: entry.location, manager: self))
         }
     }
 

@@ -64,7 +64,7 @@ public struct DownloadOptions: Sendable {
     /// The names of further fields that are not written to disk: the secret fields of a host.
     package var secretFields: Set<HTTPField.Name> = []
     /// The remaining time below which a transfer keeps its range; `nil` to derive it from the server's response times.
-    package var patience: Duration?
+    package var takeoverThreshold: Duration?
     /// The maximum duration of a run; `nil` for no limit. It is not written to disk.
     package var timeLimit: Duration?
     /// Options of the requests that override those of the session. `retry`, `bandwidth`, `decompresses`, the cache mode
@@ -189,14 +189,14 @@ public struct DownloadRetry: Hashable, Sendable, Codable {
 
 /// The target of a download: a file, or a directory for a file that the server names.
 public struct DownloadTarget: Hashable, Sendable, Codable {
-    package enum Place: Hashable, Sendable, Codable {
+    package enum Kind: Hashable, Sendable, Codable {
         case file(FilePath)
         case directory(FilePath)
     }
 
-    package let place: Place
+    package let kind: Kind
 
-    private init(_ place: Place) { self.place = place }
+    private init(_ kind: Kind) { self.kind = kind }
 
     /// Creates a target that is a file at this path, in an existing directory.
     public static func file(_ path: some FilePathConvertible) -> DownloadTarget { DownloadTarget(.file(path.filePath)) }
@@ -210,7 +210,7 @@ public struct DownloadTarget: Hashable, Sendable, Codable {
 
     /// The path of the file or the directory.
     public var path: FilePath {
-        switch place {
+        switch kind {
         case .file(let path), .directory(let path): path
         }
     }

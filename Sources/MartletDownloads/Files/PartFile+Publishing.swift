@@ -94,7 +94,7 @@ extension PartFile {
     package func removeCopy() { try? files.remove(names.nextPart) }
 
     private func settle(_ name: String, removing others: [String]) -> PublishedName {
-        do throws(StorageError) { try files.syncFolder(names.folderPath) } catch {
+        do throws(StorageError) { try files.syncDirectory(names.directoryPath) } catch {
             return PublishedName(path: name, syncError: error)
         }
         // A record without its bytes is useless. The other files may be incomplete ones of a killed process.
@@ -134,7 +134,7 @@ package struct PublicationRecord: Hashable, Sendable {
     {
         let names = PartNames(target: result.path.string)
         guard let name = try name(among: names.candidates(collision), files) else { return nil }
-        do throws(StorageError) { try files.syncFolder(names.folderPath) } catch {
+        do throws(StorageError) { try files.syncDirectory(names.directoryPath) } catch {
             return PublishedName(path: name, syncError: error)
         }
         // A part that is not this file belongs to a later download, and so does the record.

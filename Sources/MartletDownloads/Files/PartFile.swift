@@ -121,12 +121,12 @@ package final class PartFile: Sendable {
         try files.rename(names.nextPart, to: names.part)
         state.earlier = nil
         // A record of the new bytes must not exist together with the old bytes.
-        try files.syncFolder(names.folderPath)
+        try files.syncDirectory(names.directoryPath)
     }
 
     /// Removes the record durably, before the bytes that it claims.
     private func removeRecord() throws(StorageError) {
-        if try PartFile.remove(names.record, files) { try files.syncFolder(names.folderPath) }
+        if try PartFile.remove(names.record, files) { try files.syncDirectory(names.directoryPath) }
     }
 
     // MARK: The record
@@ -168,7 +168,7 @@ package final class PartFile: Sendable {
                 let next = try files.open(names.nextRecord, for: .creating)
                 try files.write(all: record.bytes, to: next, at: 0)
                 try files.sync(next)
-                defer { DirectoryRecordIndex.shared.forget(names.folder) }
+                defer { DirectoryRecordIndex.shared.forget(names.directory) }
                 try files.rename(names.nextRecord, to: names.record)
                 state.lastOwner = owner
                 state.claimedCount = record.writtenCount
@@ -223,7 +223,7 @@ package final class PartFile: Sendable {
                     try files.rename(names.nextPart, to: names.part)
                     state.file = next
                     // A record of the new bytes must not exist together with the old bytes.
-                    try files.syncFolder(names.folderPath)
+                    try files.syncDirectory(names.directoryPath)
                 }
                 state.syncFailure = nil
             }

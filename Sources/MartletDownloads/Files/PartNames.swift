@@ -5,10 +5,10 @@ package struct PartNames: Hashable, Sendable {
     /// The path of the complete file.
     package let target: String
     /// The directory, with a slash at its end; empty for the working directory.
-    package let folder: String
+    package let directory: String
 
     /// The path of the directory, as it can be opened.
-    package var folderPath: String { folder.isEmpty ? "." : folder }
+    package var directoryPath: String { directory.isEmpty ? "." : directory }
 
     /// The suffix of the file of the received bytes.
     package static let partSuffix = ".martlet-part"
@@ -17,15 +17,15 @@ package struct PartNames: Hashable, Sendable {
     package init(target: String) {
         self.target = target
         let slash = target.utf8.lastIndex(of: UInt8(ascii: "/"))
-        folder = slash.map { String(target[...$0]) } ?? ""
+        directory = slash.map { String(target[...$0]) } ?? ""
     }
 
     /// The name of the target without its directory.
-    package var name: String { String(target.utf8.dropFirst(folder.utf8.count)) ?? "" }
+    package var name: String { String(target.utf8.dropFirst(directory.utf8.count)) ?? "" }
 
     /// The path of the file of the received bytes.
-    package var part: String { folder + stem + PartNames.partSuffix }
-    package var record: String { folder + stem + PartNames.recordSuffix }
+    package var part: String { directory + stem + PartNames.partSuffix }
+    package var record: String { directory + stem + PartNames.recordSuffix }
     /// The next record, until it replaces the previous one.
     package var nextRecord: String { record + "-" }
     /// The bytes of a restarted download, until they replace the previous ones.
@@ -61,7 +61,7 @@ package struct PartNames: Hashable, Sendable {
         while stem.utf8.count + mark.utf8.count + suffix.utf8.count > SafeFilename.byteLimit, !stem.isEmpty {
             stem = stem.dropLast()
         }
-        return PartNames(target: folder + stem + mark + suffix)
+        return PartNames(target: directory + stem + mark + suffix)
     }
 
     /// Returns the paths that a complete file may get, in the order of the attempts.

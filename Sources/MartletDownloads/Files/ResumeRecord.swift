@@ -144,9 +144,9 @@ package final class DirectoryRecordIndex: Sendable {
     private let state = Mutex(State())
 
     /// Returns the sorted names of the records in a directory (empty: working directory); `nil` without a valid list.
-    package func names(known folder: String, now: MonotonicTime = .now()) -> [String]? {
+    package func names(known directory: String, now: MonotonicTime = .now()) -> [String]? {
         state.withLock { state in
-            guard let list = state.lists[folder], now.since(list.time) < DirectoryRecordIndex.lifetime else {
+            guard let list = state.lists[directory], now.since(list.time) < DirectoryRecordIndex.lifetime else {
                 return nil
             }
             return list.names
@@ -154,28 +154,28 @@ package final class DirectoryRecordIndex: Sendable {
     }
 
     /// Returns the sorted names of the records in a directory. Without a valid list it lists the directory, and blocks.
-    package func names(in folder: String, _ files: any FileSystem, now: MonotonicTime = .now()) throws(StorageError)
+    package func names(in directory: String, _ files: any FileSystem, now: MonotonicTime = .now()) throws(StorageError)
         -> [String]
     {
-        if let names = names(known: folder, now: now) { return names }
+        if let names = names(known: directory, now: now) { return names }
         let changeCount = state.withLock { $0.changeCount }
-        let names = try files.names(inFolder: folder.isEmpty ? "." : folder).filter {
+        let names = try files.names(inDirectory: directory.isEmpty ? "." : directory).filter {
             $0.hasSuffix(PartNames.recordSuffix)
         }.sorted()
         state.withLock { state in
             // A record that was written since the directory was listed may be missing.
             guard state.changeCount == changeCount else { return }
             state.lists = state.lists.filter { now.since($0.value.time) < DirectoryRecordIndex.lifetime }
-            state.lists[folder] = (names, now)
+            state.lists[directory] = (names, now)
         }
         return names
     }
 
     /// Marks a directory to be listed again, because a record was written there.
-    package func forget(_ folder: String) {
+    package func forget(_ directory: String) {
         state.withLock { state in
             state.changeCount += 1
-            state.lists[folder] = nil
+            state.lists[directory] = nil
         }
     }
 }

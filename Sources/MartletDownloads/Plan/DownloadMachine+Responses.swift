@@ -5,23 +5,26 @@ extension DownloadMachine {
     package typealias Response = (ResponseAction, TransferOutcome?, [Effect])
 
     /// Handles the response of a transfer.
-    package mutating func answered(_ id: UInt64, _ facts: DownloadResponseHead, now: MonotonicTime) -> Response {
-        guard !isOver, let question = transfers[id] else { return (.leave, .cancelled, []) }
+    package mutating func responseReceived(_ id: UInt64, _ responseHead: DownloadResponseHead, now: MonotonicTime)
+        -> Response
+    {
+        guard !isOver, let rangeRequest = transfers[id] else { return (.leave, .cancelled, []) }
         let decision = DownloadResponseRule.decision(
-            question.asked, facts, known: known, former: former, total: plan?.total)
+            rangeRequest.asked, responseHead, known: known, former: former, total: plan?.total)
         if isAdditional(id), !decision.isUsableByAdditional { return (.leave, .crowded, []) }
         switch decision {
-        case .part(let skipped, let range, let total): return part(question, facts, skipped, range, total, now)
-        case .whole: return whole(question, facts, .rangesRejected, now)
-        case .changedWhole: return whole(question, facts, .changed, now)
+        case .part(let skipped, let range, let total):
+            return part(rangeRequest, responseHead, skipped, range, total, now)
+        case .whole: return whole(rangeRequest, responseHead, .rangesRejected, now)
+        case .changedWhole: return whole(rangeRequest, responseHead, .changed, now)
         case .unproven:
-            if isProvenChange(facts) { return whole(question, facts, .changed, now) }
+            if isProvenChange(responseHead) { return whole(rangeRequest, responseHead, .changed, now) }
             let why = "the response has no validator that shows whether the file is the same"
-            let error = error(.representationChanged, question, facts, why)
+            let error = error(.representationChanged, rangeRequest, responseHead, why)
             let action: DownloadRetryRule.Action =
-                isCrossOrigin(question) ? .requestOriginal : .retry(after: facts.retryAfter)
+                isCrossOrigin(rangeRequest) ? .requestOriginal : .retry(after: responseHead.retryAfter)
             return (.leave, .rejected(error, action), [])
-        case .changedPart: return restart(.changed, question, facts, now)
+        case .changedPart: return restart(.changed, rangeRequest, responseHead, now)
         case .rangeIgnored:
             // Without `If-Range`, the entity tag of each part proves its representation.
             dropsCondition = true
@@ -32,40 +35,43 @@ extension DownloadMachine {
                 supportsRanges = false
                 return (.leave, .cancelled, [])
             }
-            if plan.total == nil, let total, plan.prefixCount == total, !hasOtherEntityTag(facts) {
+            if plan.total == nil, let total, plan.prefixCount == total, !hasOtherEntityTag(responseHead) {
                 self.plan?.end(at: total)
                 return (.leave, .finished, [])
             }
-            return restart(.changed, question, facts, now)
+            return restart(.changed, rangeRequest, responseHead, now)
         case .rejected(let why):
-            guard question.range != nil, supportsRanges else {
-                return (.leave, .rejected(error(.rangeRejected, question, facts, why), .fail), [])
+            guard rangeRequest.range != nil, supportsRanges else {
+                return (.leave, .rejected(error(.rangeRejected, rangeRequest, responseHead, why), .fail), [])
             }
             supportsRanges = false
             guard plan != nil else { return (.leave, .cancelled, []) }
-            let result = restart(.rangesRejected, question, facts, now)
+            let result = restart(.rangesRejected, rangeRequest, responseHead, now)
             // A server that sends no validators with a part may send none with the whole file: do not require them.
-            let its = facts.representation
+            let its = responseHead.representation
             if its.entityTag == nil, its.lastModified == nil { former = nil }
             return result
         case .failed:
-            if retriesWithoutRange(question, facts) { return (.leave, .cancelled, []) }
+            if retriesWithoutRange(rangeRequest, responseHead) { return (.leave, .cancelled, []) }
             let action = DownloadRetryRule.action(
-                status: facts.status, retryAfter: facts.retryAfter, isCrossOrigin: isCrossOrigin(question))
-            return (.leave, .rejected(statusError(question, facts), action), [])
+                status: responseHead.status, retryAfter: responseHead.retryAfter,
+                isCrossOrigin: isCrossOrigin(rangeRequest))
+            return (.leave, .rejected(statusError(rangeRequest, responseHead), action), [])
         }
     }
 
     /// Whether the file is requested again immediately. A status may reject the `Range` of a probe: the file is then
     /// requested once without it; after a transient status, with a delay. If that fails too, the range was not the
     /// reason.
-    private mutating func retriesWithoutRange(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> Bool {
+    private mutating func retriesWithoutRange(_ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead)
+        -> Bool
+    {
         guard plan == nil else { return false }
         switch plainRequest {
-        case .notMade where question.range != nil && DownloadRetryRule.rejectingRange.contains(facts.status):
+        case .notMade where rangeRequest.range != nil && DownloadRetryRule.rejectingRange.contains(responseHead.status):
             (supportsRanges, plainRequest) = (false, .made)
-            return !DownloadRetryRule.passing.contains(facts.status) || options.retry.maximumRetries <= 0
-        case .made where question.range == nil:
+            return !DownloadRetryRule.passing.contains(responseHead.status) || options.retry.maximumRetries <= 0
+        case .made where rangeRequest.range == nil:
             (supportsRanges, plainRequest) = (true, .failed)
             return false
         case .notMade, .made, .failed: return false
@@ -73,13 +79,14 @@ extension DownloadMachine {
     }
 
     private mutating func part(
-        _ question: DownloadRequest, _ facts: DownloadResponseHead, _ skipped: UInt64, _ range: Range<UInt64>,
+        _ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead, _ skipped: UInt64,
+        _ range: Range<UInt64>,
         _ total: UInt64, _ now: MonotonicTime
     ) -> Response {
-        let id = question.id
+        let id = rangeRequest.id
         guard plan != nil else {
             if let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
-            adopt(facts, total: total)
+            adopt(responseHead, total: total)
             guard range.upperBound == total || mayRequestRanges else {
                 // Nothing could prove that the rest belongs to the same representation: request the file in one piece.
                 forget()
@@ -87,7 +94,7 @@ extension DownloadMachine {
                 return (.leave, .cancelled, [])
             }
             plan?.claim(id, range, now: now)
-            plan?.answered(after: now.since(question.time))
+            plan?.responseReceived(after: now.since(rangeRequest.time))
             receiving.insert(id)
             return (.take(passingOver: skipped, comparing: 0, restartsTransfer: true), nil, fill(now))
         }
@@ -95,59 +102,63 @@ extension DownloadMachine {
         if known?.hasCondition != true { isUnproven = true }
         // The range may start with bytes to compare, which are written and not claimed: only its end matters here.
         plan?.shorten(id, to: range.upperBound)
-        plan?.answered(after: now.since(question.time))
-        found(facts.url)
+        plan?.responseReceived(after: now.since(rangeRequest.time))
+        found(responseHead.url)
         receiving.insert(id)
         // If all bytes are written, the response contains only bytes to compare.
-        guard range.byteCount > question.overlap || (range.byteCount == question.overlap && plan?.isComplete == true)
+        guard
+            range.byteCount > rangeRequest.overlap
+                || (range.byteCount == rangeRequest.overlap && plan?.isComplete == true)
         else {
             let why = "the response has too few bytes to be compared"
-            return (.leave, .rejected(error(.rangeRejected, question, facts, why), .fail), [])
+            return (.leave, .rejected(error(.rangeRejected, rangeRequest, responseHead, why), .fail), [])
         }
-        return (.take(passingOver: skipped, comparing: question.overlap, restartsTransfer: false), nil, fill(now))
+        return (.take(passingOver: skipped, comparing: rangeRequest.overlap, restartsTransfer: false), nil, fill(now))
     }
 
     /// Whether other transfers are active, which may still fetch the file even if this one cannot.
     private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
 
     /// Whether a request went to the URL of a redirect, which may have expired: the original URL is requested next.
-    private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
-        question.url.absoluteForm != original.absoluteForm
+    private func isCrossOrigin(_ rangeRequest: DownloadRequest) -> Bool {
+        rangeRequest.url.absoluteForm != original.absoluteForm
     }
 
     /// Whether a digest proves that a response has another representation: it is the expected checksum, or has changed.
-    private func isProvenChange(_ facts: DownloadResponseHead) -> Bool {
-        facts.digests.contains { digest in
+    private func isProvenChange(_ responseHead: DownloadResponseHead) -> Bool {
+        responseHead.digests.contains { digest in
             digest == options.checksum || digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
         }
     }
 
     /// Whether a response has another entity tag than the known representation.
-    private func hasOtherEntityTag(_ facts: DownloadResponseHead) -> Bool {
-        guard let mine = known?.entityTag, let its = facts.representation.entityTag else { return false }
+    private func hasOtherEntityTag(_ responseHead: DownloadResponseHead) -> Bool {
+        guard let mine = known?.entityTag, let its = responseHead.representation.entityTag else { return false }
         return !mine.matchesWeakly(its)
     }
 
     /// Uses a response that is the whole file, restarting if there are bytes already.
     private mutating func whole(
-        _ question: DownloadRequest, _ facts: DownloadResponseHead, _ reason: DownloadEvent.RestartReason,
+        _ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead, _ reason: DownloadEvent.RestartReason,
         _ now: MonotonicTime
     ) -> Response {
         guard plan == nil else {
-            let (reception, end, effects) = restart(reason, question, facts, now)
-            guard !isOver else { return (reception, end, effects) }
+            let (action, end, effects) = restart(reason, rangeRequest, responseHead, now)
+            guard !isOver else { return (action, end, effects) }
             if reason == .rangesRejected { supportsRanges = false }
-            let (ownReception, ownEnd, more) = takeWhole(question.id, facts, now)
+            let (ownReception, ownEnd, more) = takeWhole(rangeRequest.id, responseHead, now)
             return (ownReception, ownEnd, effects + more)
         }
-        if question.range != nil { supportsRanges = false }
-        return takeWhole(question.id, facts, now)
+        if rangeRequest.range != nil { supportsRanges = false }
+        return takeWhole(rangeRequest.id, responseHead, now)
     }
 
-    private mutating func takeWhole(_ id: UInt64, _ facts: DownloadResponseHead, _ now: MonotonicTime) -> Response {
-        if let total = facts.byteCount, let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
-        adopt(facts, total: facts.byteCount)
-        plan?.claim(id, 0..<(facts.byteCount ?? .max), now: now)
+    private mutating func takeWhole(_ id: UInt64, _ responseHead: DownloadResponseHead, _ now: MonotonicTime)
+        -> Response
+    {
+        if let total = responseHead.byteCount, let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
+        adopt(responseHead, total: responseHead.byteCount)
+        plan?.claim(id, 0..<(responseHead.byteCount ?? .max), now: now)
         receiving.insert(id)
         return (.take(passingOver: 0, comparing: 0, restartsTransfer: true), nil, [])
     }
@@ -162,15 +173,17 @@ extension DownloadMachine {
 
     /// Restarts after a response whose body is not used. Fails after too many restarts.
     private mutating func restart(
-        _ reason: DownloadEvent.RestartReason, _ question: DownloadRequest, _ facts: DownloadResponseHead,
+        _ reason: DownloadEvent.RestartReason, _ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead,
         _ now: MonotonicTime
     ) -> Response {
-        if let error = versionLimitError(reason, asked: question, facts) { return (.leave, nil, fail(error)) }
-        return (.leave, .cancelled, cancelAll(but: question.id) + startGeneration(reason, now))
+        if let error = versionLimitError(reason, asked: rangeRequest, responseHead) {
+            return (.leave, nil, fail(error))
+        }
+        return (.leave, .cancelled, cancelAll(but: rangeRequest.id) + startGeneration(reason, now))
     }
 
     private func versionLimitError(
-        _ reason: DownloadEvent.RestartReason, asked: DownloadRequest?, _ facts: DownloadResponseHead?
+        _ reason: DownloadEvent.RestartReason, asked: DownloadRequest?, _ responseHead: DownloadResponseHead?
     ) -> HTTPError? {
         guard isLastGeneration else { return nil }
         let (code, what): (HTTPError.Code, String) =
@@ -180,7 +193,7 @@ extension DownloadMachine {
             case .notResumable, .overlapDiffers:
                 (.notResumable, "the transfer failed repeatedly, and nothing shows that the file is still the same")
             }
-        let details = [asked.map { "requested \($0.asked.words)" }, facts.map { "received \($0.words)" }]
+        let details = [asked.map { "requested \($0.asked.words)" }, responseHead.map { "received \($0.words)" }]
             .compactMap(\.self).joined(separator: ", ")
         return HTTPError(
             code, phase: .processingResponse, message: details.isEmpty ? what : "\(what) (\(details))", wasSent: true,
@@ -194,7 +207,7 @@ extension DownloadMachine {
     package mutating func ended(
         _ id: UInt64, _ end: TransferOutcome, now: MonotonicTime, random: @autoclosure () -> Double
     ) -> [Effect] {
-        guard let question = transfers.removeValue(forKey: id) else { return [] }
+        guard let rangeRequest = transfers.removeValue(forKey: id) else { return [] }
         receiving.remove(id)
         let claim = plan?.claims[id]
         plan?.release(id, now: now)
@@ -206,7 +219,7 @@ extension DownloadMachine {
             if let claim, plan?.total == nil { plan?.end(at: claim.writtenEnd) }
             if plan?.isComplete == true { return complete() }
             if let claim, !claim.range.isEmpty, claim.writtenEnd == claim.range.lowerBound {
-                return failed(question, emptyResponseError(question), .retry(after: nil), now, random())
+                return failed(rangeRequest, emptyResponseError(rangeRequest), .retry(after: nil), now, random())
             }
             return proceed(now)
         case .cancelled: return proceed(now)
@@ -214,12 +227,12 @@ extension DownloadMachine {
             ramp.rejected(active: transfers.count, now: now)
             return proceed(now)
         case .differs:
-            if let error = versionLimitError(.overlapDiffers, asked: question, nil) { return fail(error) }
+            if let error = versionLimitError(.overlapDiffers, asked: rangeRequest, nil) { return fail(error) }
             return cancelAll() + startGeneration(.overlapDiffers, now) + fill(now)
         case .failed(let error):
-            let action = DownloadRetryRule.action(error, isCrossOrigin: isCrossOrigin(question))
-            return failed(question, error, action, now, random())
-        case .rejected(let error, let action): return failed(question, error, action, now, random())
+            let action = DownloadRetryRule.action(error, isCrossOrigin: isCrossOrigin(rangeRequest))
+            return failed(rangeRequest, error, action, now, random())
+        case .rejected(let error, let action): return failed(rangeRequest, error, action, now, random())
         }
     }
 
@@ -239,7 +252,7 @@ extension DownloadMachine {
     }
 
     private mutating func failed(
-        _ question: DownloadRequest, _ error: HTTPError, _ action: DownloadRetryRule.Action, _ now: MonotonicTime,
+        _ rangeRequest: DownloadRequest, _ error: HTTPError, _ action: DownloadRetryRule.Action, _ now: MonotonicTime,
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
         // A server that limits the number of connections rejects additional ones in many ways, and the system may have
@@ -249,7 +262,7 @@ extension DownloadMachine {
         if isBeyond || !receiving.isEmpty {
             // The others continue, including those that wait for their responses; for a while no connection is added.
             ramp.rejected(active: transfers.count, now: now)
-            if action == .requestOriginal { place = nil }
+            if action == .requestOriginal { foundURL = nil }
             return fill(now)
         }
         failures = hasProgressed ? 1 : failures + 1
@@ -259,7 +272,7 @@ extension DownloadMachine {
         if case .retry(let asked) = action {
             delay = DownloadRetryRule.delay(failures, asked: asked, options.retry, random: random())
         } else {
-            place = nil
+            foundURL = nil
         }
         // No transfer receives bytes: all are cancelled, and repeated after the delay.
         let effects = cancelAll()
@@ -271,26 +284,27 @@ extension DownloadMachine {
 
     // MARK: Errors
 
-    private func emptyResponseError(_ question: DownloadRequest) -> HTTPError {
+    private func emptyResponseError(_ rangeRequest: DownloadRequest) -> HTTPError {
         HTTPError(
-            .truncated, phase: .receivingBody, message: "the response has no bytes (requested \(question.asked.words))",
-            wasSent: true, method: .get, url: question.url)
+            .truncated, phase: .receivingBody,
+            message: "the response has no bytes (requested \(rangeRequest.asked.words))",
+            wasSent: true, method: .get, url: rangeRequest.url)
     }
 
     private func error(
-        _ code: HTTPError.Code, _ question: DownloadRequest, _ facts: DownloadResponseHead, _ why: String
+        _ code: HTTPError.Code, _ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead, _ why: String
     ) -> HTTPError {
         HTTPError(
             code, phase: .processingResponse,
-            message: "\(why) (requested \(question.asked.words), received \(facts.words))", wasSent: true,
-            method: .get, url: facts.url, status: facts.status)
+            message: "\(why) (requested \(rangeRequest.asked.words), received \(responseHead.words))", wasSent: true,
+            method: .get, url: responseHead.url, status: responseHead.status)
     }
 
-    private func statusError(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> HTTPError {
+    private func statusError(_ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead) -> HTTPError {
         HTTPError(
             .unacceptableStatus, phase: .processingResponse,
-            message: (question.range?.lowerBound ?? 0) == 0
-                ? facts.words : "\(facts.words) (requested \(question.asked.words))", wasSent: true,
-            method: .get, url: facts.url, status: facts.status)
+            message: (rangeRequest.range?.lowerBound ?? 0) == 0
+                ? responseHead.words : "\(responseHead.words) (requested \(rangeRequest.asked.words))", wasSent: true,
+            method: .get, url: responseHead.url, status: responseHead.status)
     }
 }

@@ -51,7 +51,7 @@ package struct DownloadMachine: Sendable {
     package let original: HTTPURL
     let options: DownloadOptions
     /// The URL at which the file was found; `nil` if it is unknown or no longer valid.
-    var place: HTTPURL?
+    var foundURL: HTTPURL?
     /// The plan of the bytes; `nil` before the first response with bytes.
     package var plan: SegmentPlan?
     /// The representation that the bytes belong to.
@@ -149,7 +149,8 @@ package struct DownloadMachine: Sendable {
         if let record, options.resumption != .restart {
             (known, digests, modified) = (record.representation, record.digests, record.modified)
             let plan = SegmentPlan(
-                total: record.total, written: record.written, window: window, patience: options.patience)
+                total: record.total, written: record.written, window: window,
+                takeoverThreshold: options.takeoverThreshold)
             self.plan = plan
             isUnproven = record.isUnproven || known?.hasCondition != true
             resumedByteCount = plan.writtenCount
@@ -166,15 +167,15 @@ package struct DownloadMachine: Sendable {
     private var window: UInt64? { options.sequentialWindow.map { UInt64(clamping: $0.bytes) } }
 
     /// Creates the plan of a file that is fetched from its start.
-    mutating func adopt(_ facts: DownloadResponseHead, total: UInt64?) {
-        (known, former, digests) = (facts.representation, nil, facts.digests)
-        (modified, disposition) = (facts.modified, facts.disposition)
-        plan = SegmentPlan(total: total, window: window, patience: options.patience)
-        found(facts.url)
+    mutating func adopt(_ responseHead: DownloadResponseHead, total: UInt64?) {
+        (known, former, digests) = (responseHead.representation, nil, responseHead.digests)
+        (modified, disposition) = (responseHead.modified, responseHead.disposition)
+        plan = SegmentPlan(total: total, window: window, takeoverThreshold: options.takeoverThreshold)
+        found(responseHead.url)
     }
 
     /// Records the URL of a response. The original URL is not replaced: its user info is still needed.
-    mutating func found(_ url: HTTPURL) { place = url.absoluteForm == original.absoluteForm ? nil : url }
+    mutating func found(_ url: HTTPURL) { foundURL = url.absoluteForm == original.absoluteForm ? nil : url }
 
     mutating func forget() {
         if let known, known.hasCondition { former = known }
@@ -204,9 +205,9 @@ package struct DownloadMachine: Sendable {
     mutating func fill(_ now: MonotonicTime) -> [Effect] {
         guard !isOver, retryAt == nil else { return [] }
         var effects: [Effect] = []
-        while let question = next(now) {
-            transfers[question.id] = question
-            effects.append(.begin(question))
+        while let rangeRequest = next(now) {
+            transfers[rangeRequest.id] = rangeRequest
+            effects.append(.begin(rangeRequest))
         }
         return effects
     }
@@ -225,22 +226,24 @@ package struct DownloadMachine: Sendable {
         let claim = self.plan?.claim(id, takesOver: takesOver, inOnePiece: inOnePiece, others: others, now: now)
         guard let range = claim else { return nil }
         lastTransfer = id
-        var question = DownloadRequest(
-            id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition, time: now)
+        var rangeRequest = DownloadRequest(
+            id: id, url: foundURL ?? original, range: range, condition: dropsCondition ? nil : known?.condition,
+            time: now)
         if !mayRequestRanges {
             // Only the bytes themselves can show that the file is unchanged.
             let written = self.plan?.writtenCount(before: range.lowerBound) ?? 0
-            question.overlap = min(written, DownloadMachine.overlapByteCount)
-            question.range = range.lowerBound - question.overlap..<range.upperBound
+            rangeRequest.overlap = min(written, DownloadMachine.overlapByteCount)
+            rangeRequest.range = range.lowerBound - rangeRequest.overlap..<range.upperBound
         }
-        return question
+        return rangeRequest
     }
 
     private mutating func first(_ now: MonotonicTime) -> DownloadRequest {
         lastTransfer += 1
         let requestsRange = supportsRanges && ramp.limit > 1 && !isWhole && !isLastGeneration
         return DownloadRequest(
-            id: lastTransfer, url: place ?? original, range: requestsRange ? 0..<DownloadMachine.probeByteCount : nil,
+            id: lastTransfer, url: foundURL ?? original,
+            range: requestsRange ? 0..<DownloadMachine.probeByteCount : nil,
             condition: nil, time: now)
     }
 
@@ -284,13 +287,13 @@ package struct DownloadMachine: Sendable {
         offset: UInt64, count: UInt64, wantsMore: Bool
     )? {
         receivedByteCount += count
-        guard !isOver, transfers[id] != nil, let place = plan?.accept(id, count, now: now) else { return nil }
-        ramp.add(place.count)
-        if place.count > 0 {
-            reached = max(reached, place.offset + place.count)
+        guard !isOver, transfers[id] != nil, let accepted = plan?.accept(id, count, now: now) else { return nil }
+        ramp.add(accepted.count)
+        if accepted.count > 0 {
+            reached = max(reached, accepted.offset + accepted.count)
             if reached > furthest { hasProgressed = true }
         }
-        return place
+        return accepted
     }
 
     /// Whether a file of this length exceeds the limit.

@@ -50,43 +50,51 @@ package enum DownloadResponseRule {
     ///   - former: The representation with a strong validator that was discarded, if no other has been seen since.
     ///   - total: The length of the file, if it is known.
     package static func decision(
-        _ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, former: Representation? = nil,
+        _ asked: Asked, _ responseHead: DownloadResponseHead, known: Representation?, former: Representation? = nil,
         total: UInt64?
     ) -> Decision {
-        switch facts.status {
-        case 206: return part(asked, facts, known: known, total: total)
+        switch responseHead.status {
+        case 206: return part(asked, responseHead, known: known, total: total)
         case 200, 203:
             // Without a comparable validator, another content coding alone does not show a change.
-            if let known = known ?? former, known.hasCondition, !facts.representation.contradictsValidator(of: known),
-                !known.isProven(by: facts.representation)
+            if let known = known ?? former, known.hasCondition,
+                !responseHead.representation.contradictsValidator(of: known),
+                !known.isProven(by: responseHead.representation)
             {
                 return .unproven
             }
             guard let known else { return .whole }
-            guard asked.range != nil else { return known.differs(from: facts.representation) ? .changedWhole : .whole }
-            guard known.isProven(by: facts.representation) else { return .changedWhole }
+            guard asked.range != nil else {
+                return known.differs(from: responseHead.representation) ? .changedWhole : .whole
+            }
+            guard known.isProven(by: responseHead.representation) else { return .changedWhole }
             return asked.isConditional ? .rangeIgnored : .whole
         case 416:
             guard asked.range != nil else { return .failed }
             // Another representation may have the same length.
-            guard known?.differs(from: facts.representation) != true, case .range(.unsatisfied(let total)) = facts.part
+            guard known?.differs(from: responseHead.representation) != true,
+                case .range(.unsatisfied(let total)) = responseHead.part
             else { return .unsatisfied(total: nil) }
             return .unsatisfied(total: total)
         default: return .failed
         }
     }
 
-    private static func part(_ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, total: UInt64?)
+    private static func part(
+        _ asked: Asked, _ responseHead: DownloadResponseHead, known: Representation?, total: UInt64?
+    )
         -> Decision
     {
         guard let range = asked.range else {
             return .rejected("the response is partial, but the whole file was requested")
         }
-        guard !facts.isMultipart else { return .rejected("the response has several parts, but one was requested") }
-        if let known, known.differs(from: facts.representation) { return .changedPart }
+        guard !responseHead.isMultipart else {
+            return .rejected("the response has several parts, but one was requested")
+        }
+        if let known, known.differs(from: responseHead.representation) { return .changedPart }
         let came: Range<UInt64>
         let length: UInt64
-        switch facts.part {
+        switch responseHead.part {
         case .none: return .rejected("the response does not say which bytes it has")
         case .unreadable: return .rejected("Content-Range is invalid")
         case .range(.unsatisfied): return .rejected("the response says that it has no bytes")
@@ -99,17 +107,17 @@ package enum DownloadResponseRule {
         guard came.lowerBound <= range.lowerBound, came.upperBound > range.lowerBound else {
             return .rejected("the response has other bytes than those requested")
         }
-        if let announced = facts.byteCount, announced < came.byteCount {
+        if let announced = responseHead.byteCount, announced < came.byteCount {
             return .rejected("the response is \(announced) bytes long, but says that it has \(came.byteCount)")
         }
-        if known == nil, facts.representation.coding != nil {
+        if known == nil, responseHead.representation.coding != nil {
             // Another request may get the rest of the file without the coding.
             return .rejected("the part has a content coding, but none was requested")
         }
-        if let known, !asked.isConditional, known.hasCondition, !known.isProven(by: facts.representation) {
+        if let known, !asked.isConditional, known.hasCondition, !known.isProven(by: responseHead.representation) {
             return .rejected("nothing in the response proves that its bytes belong to the unchanged file")
         }
-        if let tag = known?.entityTag, !tag.isWeak, facts.representation.entityTag == nil {
+        if let tag = known?.entityTag, !tag.isWeak, responseHead.representation.entityTag == nil {
             // A part has the tag of the whole (RFC 9110 §15.3.7): a server that omits it may ignore If-Range too.
             return .rejected("the response has no entity tag, but the file had one")
         }

@@ -30,7 +30,7 @@ package struct SegmentPlan: Sendable {
     package static let minimumSplitByteCount: UInt64 = 64 << 10
     /// The remaining time below which a transfer keeps its range: four response times within these bounds, at first the
     /// upper one.
-    package static let patience = Duration.milliseconds(100)...Duration.milliseconds(500)
+    package static let takeoverThresholds = Duration.milliseconds(100)...Duration.milliseconds(500)
 
     /// The length of the file; `nil` while it is unknown.
     package private(set) var total: UInt64?
@@ -39,27 +39,28 @@ package struct SegmentPlan: Sendable {
     package private(set) var claims: [UInt64: Claim] = [:]
     /// The maximum number of bytes requested ahead of the first missing one; `nil` for no limit.
     private let window: UInt64?
-    /// A fixed patience in seconds, which response times do not change.
-    private let givenPatience: Double?
+    /// A fixed threshold in seconds, which response times do not change.
+    private let givenThreshold: Double?
     /// The server's longest response time in seconds; `nil` before the first response.
-    private var answerTime: Double?
+    private var responseTime: Double?
 
     /// The remaining time below which a transfer keeps its range, in seconds.
-    private var patience: Double {
-        guard givenPatience == nil, let answerTime else { return longestPatience }
-        return min(max(4 * answerTime, SegmentPlan.patience.lowerBound / .seconds(1)), longestPatience)
+    private var takeoverThreshold: Double {
+        guard givenThreshold == nil, let responseTime else { return maximumThreshold }
+        return min(max(4 * responseTime, SegmentPlan.takeoverThresholds.lowerBound / .seconds(1)), maximumThreshold)
     }
 
     /// The maximum time without a byte that does not count as a stall, in seconds.
-    private var longestPatience: Double { givenPatience ?? SegmentPlan.patience.upperBound / .seconds(1) }
+    private var maximumThreshold: Double { givenThreshold ?? SegmentPlan.takeoverThresholds.upperBound / .seconds(1) }
 
     /// Creates a plan of a file that may have written bytes.
-    /// - Parameter patience: The fixed patience; `nil` to derive it from response times.
+    /// - Parameter takeoverThreshold: The fixed threshold in seconds; `nil` to derive it from response times.
     package init(
-        total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil, patience: Duration? = nil
+        total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil,
+        takeoverThreshold: Duration? = nil
     ) {
         self.total = total
-        givenPatience = patience.map { $0 / .seconds(1) }
+        givenThreshold = takeoverThreshold.map { $0 / .seconds(1) }
         self.window = window.map { max($0, SegmentPlan.smallestChunk) }
         self.written = written
         if let total, let last = written.ranges.last, last.upperBound > total {
@@ -175,17 +176,17 @@ package struct SegmentPlan: Sendable {
         let mine = max(lastRate, rates.values.max() ?? 0)
         // A transfer that has just started is assumed to be as fast as the others.
         for (number, claim) in claims where claim.position == claim.range.lowerBound {
-            if claim.rate.age(at: now) < longestPatience { rates[number] = mine > 0 ? mine : .infinity }
+            if claim.rate.age(at: now) < maximumThreshold { rates[number] = mine > 0 ? mine : .infinity }
         }
         var victim: (id: UInt64, claim: Claim, seconds: Double)?
         for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {
             // A transfer whose rival has written everything is about to end.
             if written.contains(wholly: claim.position..<claim.range.upperBound) { continue }
             let rate = rates[number] ?? 0
-            if rate == 0, claim.rate.silence(at: now) <= longestPatience { continue }
+            if rate == 0, claim.rate.silence(at: now) <= maximumThreshold { continue }
             // A transfer that receives in bursts does not finish before its next burst.
             let seconds = Double(claim.rest) / max(rate, 1) + claim.rate.silence(at: now)
-            if seconds > patience, seconds > victim?.seconds ?? 0 { victim = (number, claim, seconds) }
+            if seconds > takeoverThreshold, seconds > victim?.seconds ?? 0 { victim = (number, claim, seconds) }
         }
         guard let victim else { return nil }
         let theirs = rates[victim.id] ?? 0
@@ -208,7 +209,9 @@ package struct SegmentPlan: Sendable {
     // MARK: Events
 
     /// Records the response time of a request.
-    package mutating func answered(after time: Duration) { answerTime = max(answerTime ?? 0, time / .seconds(1)) }
+    package mutating func responseReceived(after time: Duration) {
+        responseTime = max(responseTime ?? 0, time / .seconds(1))
+    }
 
     /// Records received bytes of a transfer.
     /// - Returns: The offset and number of wanted bytes, and whether more are wanted; `nil` for an inactive transfer.

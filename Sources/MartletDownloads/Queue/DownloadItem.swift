@@ -44,16 +44,16 @@ package struct DownloadItem: Sendable {
     /// Changes the current URL.
     package mutating func move(to url: HTTPURL) {
         let url = url.withoutFragment
-        guard url != place else { return }
+        guard url != currentURL else { return }
         movedURLs.append(url)
         if movedURLs.count > DownloadItem.moveLimit { movedURLs.removeFirst() }
     }
 
     /// The current URL.
-    package var place: HTTPURL { movedURLs.last ?? url }
+    package var currentURL: HTTPURL { movedURLs.last ?? url }
 
     /// The host and the port of the current URL, by which downloads are counted.
-    package var host: String { "\(place.host):\(place.port)" }
+    package var host: String { "\(currentURL.host):\(currentURL.port)" }
 
     /// The plan of a run. Its target is the directory while the file name is unknown, later that file.
     package var plan: DownloadJob.Plan {
@@ -62,7 +62,7 @@ package struct DownloadItem: Sendable {
 
     /// The path of the file, if known or given.
     package var file: FilePath? {
-        if path == nil, case .file(let file) = target.place { return file }
+        if path == nil, case .file(let file) = target.kind { return file }
         return path
     }
 

@@ -14,7 +14,7 @@ package enum DownloadItemCodec {
     /// Encodes a download.
     /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the options cannot be encoded, or are too large.
     package static func encode(_ item: DownloadItem) throws(HTTPError) -> [UInt8] {
-        var writer = envelope.begun()
+        var writer = envelope.makeWriter()
         try write(item, to: &writer)
         do throws(RecordEnvelope.FormatError) { return try envelope.sealed(writer) } catch {
             let count = writer.bytes.count
@@ -40,7 +40,7 @@ package enum DownloadItemCodec {
         writer.write(UInt8(truncatingIfNeeded: item.movedURLs.count))
         for url in item.movedURLs { write(url, to: &writer) }
         let (kind, target): (UInt8, FilePath) =
-            switch item.target.place {
+            switch item.target.kind {
             case .file(let path): (0, path)
             case .directory(let path): (1, path)
             }

@@ -34,20 +34,20 @@ extension DownloadManager {
     /// Adds a new download, whose record is on disk.
     func enter(_ item: DownloadItem) {
         _ = manage(item, .waiting)
-        log.add(.added(item.id, place(of: item)))
+        log.add(.added(item.id, url(of: item)))
         apply(machine.add([arrival(item, .waiting)], now: now()))
     }
 
     private func manage(_ item: DownloadItem, _ state: DownloadState, isVisible: Bool = true) -> DownloadStatus {
-        let (id, place) = (item.id, DownloadLocation(item))
+        let (id, location) = (item.id, DownloadLocation(item))
         let status = DownloadStatus(state) { [weak registry, log] event in
             if event == nil { registry?.count(id) }
             if case .retrying(let error, let delay, _)? = event {
-                log.add(.retrying(id, place.url, error, after: delay))
+                log.add(.retrying(id, location.url, error, after: delay))
             }
         }
-        managed[item.id] = Managed(item: item, place: place, status: status)
-        if isVisible { registry.add(item.id, status, place) }
+        managed[item.id] = Managed(item: item, location: location, status: status)
+        if isVisible { registry.add(item.id, status, location) }
         return status
     }
 
@@ -70,7 +70,7 @@ extension DownloadManager {
         throw HTTPError(.invalidRequest, phase: .preparing, message: "there is no download \(id)")
     }
 
-    private func place(of item: DownloadItem) -> HTTPURL { item.place.withoutUserInfo }
+    private func url(of item: DownloadItem) -> HTTPURL { item.currentURL.withoutUserInfo }
 
     // MARK: Effects
 
@@ -93,7 +93,7 @@ extension DownloadManager {
         let run = ManagedRun()
         managed[id]?.run = run
         entry.status.become(.running)
-        log.add(.began(id, place(of: entry.item)))
+        log.add(.began(id, url(of: entry.item)))
         let order = ManagedRun.Order(
             plan: entry.item.plan, movedURLs: entry.item.movedURLs, status: entry.status, slots: slots,
             prepare: prepare, make: make, named: { [weak self] path in await self?.name(id, path) },
@@ -182,7 +182,7 @@ extension DownloadManager {
         entry.status.settleProgress { $0 = DownloadProgress() }
         entry.status.events.add(.cancelled)
         cancelledCount.add(1, ordering: .relaxed)
-        log.add(.cancelled(id, place(of: entry.item)))
+        log.add(.cancelled(id, url(of: entry.item)))
         entry.status.become(.cancelled)
         forget(entry.item)
         entry.status.end()
@@ -205,14 +205,14 @@ extension DownloadManager {
         managed[id]?.item.stage = .failed(error)
         entry.status.settleProgress()
         entry.status.report(.failed(error), .failed(error))
-        log.add(.failed(id, place(of: entry.item), error))
+        log.add(.failed(id, url(of: entry.item), error))
     }
 
     private func reportPaused(_ id: DownloadID) {
         guard let entry = managed[id] else { return }
         entry.status.settleProgress()
         entry.status.report(.paused, .paused)
-        log.add(.paused(id, place(of: entry.item)))
+        log.add(.paused(id, url(of: entry.item)))
     }
 
     // MARK: Commands

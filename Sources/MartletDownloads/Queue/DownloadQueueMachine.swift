@@ -88,7 +88,7 @@ package struct DownloadQueueMachine: Sendable {
         var priority: DownloadPriority
     }
 
-    struct Place: Hashable, Sendable {
+    struct Position: Hashable, Sendable {
         var id: DownloadID
         var ticket: Ticket
     }
@@ -97,7 +97,7 @@ package struct DownloadQueueMachine: Sendable {
     private let aging: Duration
     private(set) var entries: [DownloadID: Entry] = [:]
     /// The waiting downloads by host and priority. Within a lane, downloads start in FIFO order.
-    private(set) var lanes: [Lane: [Place]] = [:]
+    private(set) var lanes: [Lane: [Position]] = [:]
     private(set) var runningCounts: [String: Int] = [:]
     private(set) var runningCount = 0
     private(set) var unfinishedCount = 0
@@ -282,27 +282,27 @@ package struct DownloadQueueMachine: Sendable {
     private mutating func enterLane(_ id: DownloadID) {
         guard let entry = entries[id] else { return }
         let lane = Lane(host: entry.host, priority: entry.priority)
-        var places = lanes.removeValue(forKey: lane) ?? []
-        let place = Place(id: id, ticket: entry.ticket)
-        places.insert(place, at: DownloadQueueMachine.index(of: entry.ticket, in: places))
-        lanes[lane] = places
+        var positions = lanes.removeValue(forKey: lane) ?? []
+        let position = Position(id: id, ticket: entry.ticket)
+        positions.insert(position, at: DownloadQueueMachine.index(of: entry.ticket, in: positions))
+        lanes[lane] = positions
     }
 
     private mutating func leaveLane(_ id: DownloadID) {
         guard let entry = entries[id] else { return }
         let lane = Lane(host: entry.host, priority: entry.priority)
-        guard var places = lanes.removeValue(forKey: lane) else { return }
-        let index = DownloadQueueMachine.index(of: entry.ticket, in: places)
-        if places.indices.contains(index), places[index].id == id { places.remove(at: index) }
-        if !places.isEmpty { lanes[lane] = places }
+        guard var positions = lanes.removeValue(forKey: lane) else { return }
+        let index = DownloadQueueMachine.index(of: entry.ticket, in: positions)
+        if positions.indices.contains(index), positions[index].id == id { positions.remove(at: index) }
+        if !positions.isEmpty { lanes[lane] = positions }
     }
 
     /// Returns the index of a ticket in a lane, or the one at which it would be inserted.
-    private static func index(of ticket: Ticket, in places: [Place]) -> Int {
-        var (low, high) = (0, places.count)
+    private static func index(of ticket: Ticket, in positions: [Position]) -> Int {
+        var (low, high) = (0, positions.count)
         while low < high {
             let middle = (low + high) / 2
-            if places[middle].ticket.sequence < ticket.sequence { low = middle + 1 } else { high = middle }
+            if positions[middle].ticket.sequence < ticket.sequence { low = middle + 1 } else { high = middle }
         }
         return low
     }
@@ -324,16 +324,16 @@ package struct DownloadQueueMachine: Sendable {
     }
 
     private func next(_ now: MonotonicTime) -> DownloadID? {
-        var best: (level: Int, place: Place)?
-        for (lane, places) in lanes {
-            guard let place = places.first, runningCounts[lane.host, default: 0] < max(1, limits.perHost) else {
+        var best: (level: Int, position: Position)?
+        for (lane, positions) in lanes {
+            guard let position = positions.first, runningCounts[lane.host, default: 0] < max(1, limits.perHost) else {
                 continue
             }
-            let level = level(of: lane.priority, since: place.ticket.since, now)
-            if let best, (best.level, place.ticket.sequence) >= (level, best.place.ticket.sequence) { continue }
-            best = (level, place)
+            let level = level(of: lane.priority, since: position.ticket.since, now)
+            if let best, (best.level, position.ticket.sequence) >= (level, best.position.ticket.sequence) { continue }
+            best = (level, position)
         }
-        return best?.place.id
+        return best?.position.id
     }
 
     func level(of priority: DownloadPriority, since: MonotonicTime, _ now: MonotonicTime) -> Int {

@@ -6,7 +6,7 @@ final class DownloadRegistry: Sendable {
     /// The visible part of a download.
     struct Entry: Sendable {
         var status: DownloadStatus
-        var place: DownloadLocation
+        var location: DownloadLocation
         /// The part of the download in the total.
         fileprivate var counted: TotalDownloadProgress.Part?
     }
@@ -37,9 +37,9 @@ final class DownloadRegistry: Sendable {
 
     func entry(of id: DownloadID) -> Entry? { state.withLock { $0.entries[id] } }
 
-    func add(_ id: DownloadID, _ status: DownloadStatus, _ place: DownloadLocation) {
+    func add(_ id: DownloadID, _ status: DownloadStatus, _ location: DownloadLocation) {
         let isEnded = state.withLock { state in
-            state.entries[id] = Entry(status: status, place: place)
+            state.entries[id] = Entry(status: status, location: location)
             return state.isEnded
         }
         if isEnded { status.end() }
@@ -123,7 +123,7 @@ final class DownloadLocation: Sendable {
 
     func update(_ item: DownloadItem) { self.item.withLock { $0 = item } }
 
-    var url: HTTPURL { item.withLock { $0.place.withoutUserInfo } }
+    var url: HTTPURL { item.withLock { $0.currentURL.withoutUserInfo } }
     var target: DownloadTarget { item.withLock { $0.target } }
     var options: DownloadOptions { item.withLock { $0.options } }
     /// The path of the file, once it is known.

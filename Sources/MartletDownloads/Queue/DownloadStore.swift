@@ -13,11 +13,11 @@ package final class DownloadStore: Sendable {
         package var lastNumber: UInt64 = 0
     }
 
-    private let folder: RecordDirectory
+    private let directory: RecordDirectory
     private let workers: BlockingThreadPool
 
-    private init(_ folder: RecordDirectory, _ workers: BlockingThreadPool) {
-        (self.folder, self.workers) = (folder, workers)
+    private init(_ directory: RecordDirectory, _ workers: BlockingThreadPool) {
+        (self.directory, self.workers) = (directory, workers)
     }
 
     /// Opens or creates a directory, and quarantines damaged files. The store holds its lock until closed or released.
@@ -26,26 +26,26 @@ package final class DownloadStore: Sendable {
     package static func open(_ path: String, files: any FileSystem) async throws(HTTPError) -> (DownloadStore, Contents)
     {
         let workers = BlockingThreadPool(threadLimit: 1)
-        let (folder, contents) = try await workers.run { () throws(HTTPError) in
+        let (directory, contents) = try await workers.run { () throws(HTTPError) in
             let path = try HTTPError.storing { () throws(StorageError) in try WorkingDirectory.absolute(path) }
-            let folder: RecordDirectory
+            let directory: RecordDirectory
             do throws(RecordDirectory.OpenError) {
-                folder = try RecordDirectory(path: path, kind: "item", files: files)
+                directory = try RecordDirectory(path: path, kind: "item", files: files)
             } catch { throw HTTPError(opening: error, path: path, owner: "download manager", contents: "downloads") }
             var contents = Contents()
-            let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
-            for number in numbers { read(number, folder, into: &contents) }
-            contents.lastNumber = folder.lastNumber
+            let numbers = try HTTPError.storing { () throws(StorageError) in try directory.numbers() }
+            for number in numbers { read(number, directory, into: &contents) }
+            contents.lastNumber = directory.lastNumber
             contents.items.sort { ($0.order, $0.id) < ($1.order, $1.id) }
-            return (folder, contents)
+            return (directory, contents)
         }
-        return (DownloadStore(folder, workers), contents)
+        return (DownloadStore(directory, workers), contents)
     }
 
-    private static func read(_ number: UInt64, _ folder: RecordDirectory, into contents: inout Contents) {
-        let here = FilePath(folder.recordPath(number))
+    private static func read(_ number: UInt64, _ directory: RecordDirectory, into contents: inout Contents) {
+        let here = FilePath(directory.recordPath(number))
         let bytes: [UInt8]
-        do throws(StorageError) { bytes = try folder.read(number, limit: DownloadItemCodec.byteLimit) } catch {
+        do throws(StorageError) { bytes = try directory.read(number, limit: DownloadItemCodec.byteLimit) } catch {
             if error.isMissingFile { return }
             contents.findings.append(.itemSkipped(path: here, reason: error.description))
             return
@@ -58,7 +58,7 @@ package final class DownloadStore: Sendable {
             // A file of a later version is not moved: it is not damaged.
             var finding = DownloadManagerEvent.itemSkipped(path: here, reason: error.description)
             if case .version = error {
-            } else if let path = try? folder.setAside(number) {
+            } else if let path = try? directory.setAside(number) {
                 finding = .itemQuarantined(path: FilePath(path), reason: error.description)
             }
             contents.findings.append(finding)
@@ -67,9 +67,9 @@ package final class DownloadStore: Sendable {
 
     /// Writes a new download; returns when it is on disk. After a failure nothing of it is left.
     package func add(_ item: DownloadItem) async throws(HTTPError) {
-        try await workers.run { [folder] () throws(HTTPError) in
+        try await workers.run { [directory] () throws(HTTPError) in
             let bytes = try DownloadItemCodec.encode(item)
-            try HTTPError.storing { () throws(StorageError) in try folder.add(item.id.number, bytes) }
+            try HTTPError.storing { () throws(StorageError) in try directory.add(item.id.number, bytes) }
         }
     }
 
@@ -77,15 +77,15 @@ package final class DownloadStore: Sendable {
     /// - Returns: The errors of the downloads that were not written, or may not survive a power cut.
     package func save(_ items: [DownloadItem]) async -> [DownloadID: HTTPError] {
         guard !items.isEmpty else { return [:] }
-        return await workers.run { [folder] in
+        return await workers.run { [directory] in
             var fileErrors: [DownloadID: HTTPError] = [:]
             for item in items {
                 do throws(HTTPError) {
                     let bytes = try DownloadItemCodec.encode(item)
-                    try HTTPError.storing { () throws(StorageError) in try folder.replace(item.id.number, bytes) }
+                    try HTTPError.storing { () throws(StorageError) in try directory.replace(item.id.number, bytes) }
                 } catch { fileErrors[item.id] = error }
             }
-            do throws(StorageError) { try folder.syncNames() } catch {
+            do throws(StorageError) { try directory.syncNames() } catch {
                 for item in items where fileErrors[item.id] == nil { fileErrors[item.id] = HTTPError(storing: error) }
             }
             return fileErrors
@@ -93,16 +93,16 @@ package final class DownloadStore: Sendable {
     }
 
     package func remove(_ id: DownloadID) async throws(HTTPError) {
-        try await workers.run { [folder] () throws(HTTPError) in
-            try HTTPError.storing { () throws(StorageError) in try folder.remove(id.number) }
+        try await workers.run { [directory] () throws(HTTPError) in
+            try HTTPError.storing { () throws(StorageError) in try directory.remove(id.number) }
         }
     }
 
     /// Records the last assigned number, and releases the directory.
     package func close(lastNumber: UInt64) async {
-        await workers.run { [folder] in
-            try? folder.note(lastNumber)
-            folder.release()
+        await workers.run { [directory] in
+            try? directory.note(lastNumber)
+            directory.release()
         }
     }
 }

@@ -78,7 +78,7 @@ final class ManagedRun: Sendable {
                 await self.stopping.becomesTrue()
                 return .stop
             }
-            if case .directory = order.plan.target.place {
+            if case .directory = order.plan.target.kind {
                 group.addTask {
                     await self.awaitName(order)
                     return .named
@@ -141,13 +141,13 @@ final class ManagedRun: Sendable {
 /// The controller of a managed download's handle. It retains the manager.
 struct ManagedDownload: Download.Controller {
     let id: DownloadID
-    let place: DownloadLocation
+    let location: DownloadLocation
     let manager: DownloadManager
 
-    var url: HTTPURL { place.url }
-    var target: DownloadTarget { place.target }
-    var options: DownloadOptions { place.options }
-    var path: FilePath? { place.path }
+    var url: HTTPURL { location.url }
+    var target: DownloadTarget { location.target }
+    var options: DownloadOptions { location.options }
+    var path: FilePath? { location.path }
 
     func pause() async { await manager.pause(id) }
     func resume(from url: HTTPURL?) async throws { try await manager.resume(id, at: url) }

@@ -65,7 +65,7 @@ package final class DownloadJob: Sendable {
         (self.slots, self.status, self.files) = (slots, status, files)
         bandwidth = BandwidthGroup(session, limit: BandwidthLimit(download: plan.options.bandwidth))
         var target: String?
-        if case .file(let path) = plan.target.place { target = path.string }
+        if case .file(let path) = plan.target.kind { target = path.string }
         state = Mutex(State(url: plan.url, target: target, publication: plan.publication))
     }
 
@@ -134,34 +134,34 @@ package final class DownloadJob: Sendable {
     // MARK: Requests
 
     /// Returns the HTTP request of a transfer.
-    func request(_ question: DownloadRequest) throws -> HTTPRequest {
-        var fields = try plan.options.headers.checked(question.url)
-        if isCrossOrigin(question) {
+    func request(_ rangeRequest: DownloadRequest) throws -> HTTPRequest {
+        var fields = try plan.options.headers.checked(rangeRequest.url)
+        if isCrossOrigin(rangeRequest) {
             fields = fields.withoutSecrets
             for name in redirects.fieldsOfOrigin { fields[name] = nil }
         }
         fields[.acceptEncoding] = "identity"
-        fields[.range] = question.rangeField
-        fields[.ifRange] = question.condition
-        return HTTPRequest(method: .get, url: question.url, headers: fields)
+        fields[.range] = rangeRequest.rangeField
+        fields[.ifRange] = rangeRequest.condition
+        return HTTPRequest(method: .get, url: rangeRequest.url, headers: fields)
     }
 
     private var redirects: RedirectPolicy { plan.options.request.redirects ?? session.configuration.redirects }
 
     /// Whether a redirect led to another origin than that of the URL, to which no credentials may be sent.
-    private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
-        question.url.origin != url.origin && !redirects.sendsCredentialsCrossOrigin
+    private func isCrossOrigin(_ rangeRequest: DownloadRequest) -> Bool {
+        rangeRequest.url.origin != url.origin && !redirects.sendsCredentialsCrossOrigin
     }
 
     /// Returns the options of a request that override the session's configuration.
-    func requestOptions(for question: DownloadRequest) -> RequestOptions {
+    func requestOptions(for rangeRequest: DownloadRequest) -> RequestOptions {
         var options = plan.options.request
-        if isCrossOrigin(question) {
+        if isCrossOrigin(rangeRequest) {
             var authentication = options.authentication ?? session.configuration.authentication
             authentication.credentials = nil
             authentication.tokens = nil
             // Credentials are not sent over plain HTTP after a redirect either.
-            if url.scheme == .https, question.url.scheme == .http { authentication.netrc = nil }
+            if url.scheme == .https, rangeRequest.url.scheme == .http { authentication.netrc = nil }
             options.authentication = authentication
             options.omittedFields.formUnion(redirects.defaultsOfOrigin)
         }
@@ -203,40 +203,41 @@ package final class DownloadJob: Sendable {
     /// - Returns: The result of `use`; `nil` if no file was opened.
     func openPart(_ use: @escaping @Sendable (PartFile) -> ResumeRecord?) async throws -> ResumeRecord? {
         var found = state.withLock { $0.target }.map { PartNames(target: $0) }
-        if found == nil, case .directory(let path) = plan.target.place {
-            let folder = DownloadJob.folder(path)
+        if found == nil, case .directory(let path) = plan.target.kind {
+            let directory = DownloadJob.directory(path)
             // Most directories have no record: then there is nothing to read.
-            if DirectoryRecordIndex.shared.names(known: folder)?.isEmpty == true { return nil }
-            found = await BlockingThreadPool.shared.run { self.record(inFolder: folder) }
+            if DirectoryRecordIndex.shared.names(known: directory)?.isEmpty == true { return nil }
+            found = await BlockingThreadPool.shared.run { self.record(inDirectory: directory) }
         }
         guard let names = found else { return nil }
         return try await BlockingThreadPool.shared.run { Result { use(try self.open(names)) } }.get()
     }
 
     /// Opens the part file with the name that a response proposes. Blocks.
-    func open(proposed facts: DownloadResponseHead) throws -> PartFile {
-        switch plan.target.place {
+    func open(proposed responseHead: DownloadResponseHead) throws -> PartFile {
+        switch plan.target.kind {
         case .file(let path): return try open(PartNames(target: path.string))
         case .directory(let path):
-            let name = PartNames.proposed(disposition: facts.disposition, url: facts.url)
-            return try open(PartNames(target: DownloadJob.folder(path) + name))
+            let name = PartNames.proposed(disposition: responseHead.disposition, url: responseHead.url)
+            return try open(PartNames(target: DownloadJob.directory(path) + name))
         }
     }
 
-    private static func folder(_ path: FilePath) -> String {
+    private static func directory(_ path: FilePath) -> String {
         let text = path.string
         return text.isEmpty || text.hasSuffix("/") ? text : text + "/"
     }
 
-    private func record(inFolder folder: String) -> PartNames? {
-        guard let names = try? DirectoryRecordIndex.shared.names(in: folder, files) else { return nil }
+    private func record(inDirectory directory: String) -> PartNames? {
+        guard let names = try? DirectoryRecordIndex.shared.names(in: directory, files) else { return nil }
         // A truncated record name does not have the whole name of the target, but the URL may.
-        let usual = PartNames(target: folder + PartNames.proposed(disposition: nil, url: url))
+        let usual = PartNames(target: directory + PartNames.proposed(disposition: nil, url: url))
         for name in names {
             let target =
-                usual.record == folder + name ? usual.target : folder + name.dropLast(PartNames.recordSuffix.count)
-            guard PartNames(target: target).record == folder + name,
-                let record = try? PartFile.record(at: folder + name, files: files), isValid(record)
+                usual.record == directory + name
+                ? usual.target : directory + name.dropLast(PartNames.recordSuffix.count)
+            guard PartNames(target: target).record == directory + name,
+                let record = try? PartFile.record(at: directory + name, files: files), isValid(record)
             else { continue }
             return PartNames(target: target)
         }
@@ -249,11 +250,11 @@ package final class DownloadJob: Sendable {
         for number in 1...1000 {
             let isThere = kind(of: names.target)
             let isTaken = isThere != nil
-            if isTaken, collision == .fail || collision == .skip || (collision == .overwrite && isThere == .folder) {
+            if isTaken, collision == .fail || collision == .skip || (collision == .overwrite && isThere == .directory) {
                 // A run that was killed after it gave the file its name may have left a record, which is useless.
                 if kind(of: names.part) == nil { try? PartFile.remove(names.companions, files) }
                 skip(names.target)
-                let what = isThere == .folder ? "there is a directory" : "there is a file"
+                let what = isThere == .directory ? "there is a directory" : "there is a file"
                 throw HTTPError(
                     .fileExists, phase: .preparing, message: "\(names.target): \(what) of that name", method: .get,
                     url: url)

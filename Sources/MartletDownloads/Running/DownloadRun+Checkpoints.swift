@@ -81,7 +81,7 @@ extension DownloadRun {
         guard let part = state.part, let total = state.machine.plan?.total else { return nil }
         let result = DownloadResult(
             path: FilePath(part.names.target), byteCount: total, resumedByteCount: state.machine.resumedByteCount,
-            receivedByteCount: state.machine.receivedByteCount, url: state.machine.place ?? url.withoutUserInfo)
+            receivedByteCount: state.machine.receivedByteCount, url: state.machine.foundURL ?? url.withoutUserInfo)
         return (part, result, state.machine.modified, state.machine.digests, state.name)
     }
 

@@ -5,73 +5,75 @@ import Synchronization
 extension DownloadRun {
     /// Sends a request and handles its response.
     /// - Parameter mayWait: Whether it waits for a connection slot; otherwise it ends if none is free.
-    func transfer(_ question: DownloadRequest, _ control: TransferControl, mayWait: Bool) async {
-        let origin = question.url.origin
+    func transfer(_ rangeRequest: DownloadRequest, _ control: TransferControl, mayWait: Bool) async {
+        let origin = rangeRequest.url.origin
         do throws(CancellationError) {
             if mayWait {
                 try await job.slots?.acquire(origin)
             } else if job.slots?.tryAcquire(origin) == false {
-                signals.send(.ended(question.id, .crowded))
+                signals.send(.ended(rangeRequest.id, .crowded))
                 return
             }
         } catch {
-            signals.send(.ended(question.id, .cancelled))
+            signals.send(.ended(rangeRequest.id, .cancelled))
             return
         }
         defer { job.slots?.release(origin) }
         state.withLock { $0.metrics.requestCount += 1 }
         var end: DownloadMachine.TransferOutcome
         do {
-            let request = try job.request(question)
+            let request = try job.request(rangeRequest)
             end = try await session.streamDetailed(
-                request, to: question.url, options: job.requestOptions(for: question), control: control, kind: .download
-            ) { response in try await self.receive(question, response) }
+                request, to: rangeRequest.url, options: job.requestOptions(for: rangeRequest), control: control,
+                kind: .download
+            ) { response in try await self.receive(rangeRequest, response) }
         } catch let error as HTTPError { end = .failed(error) } catch let error as StorageError {
             end = .failed(failure(error))
         } catch is CancellationError {
             // If neither the run nor its task was cancelled, the program has cancelled this call, and so the download.
-            let isCurrent = state.withLock { $0.transfers[question.id]?.control === control }
+            let isCurrent = state.withLock { $0.transfers[rangeRequest.id]?.control === control }
             if isCurrent, !Task.isCancelled { return signals.close() }
             end = .cancelled
         } catch {
             // Not a cancellation, after which the bytes would be requested repeatedly.
             end = .failed(
                 HTTPError(
-                    .systemFailed, phase: .preparing, message: "\(error)", method: .get, url: question.url,
+                    .systemFailed, phase: .preparing, message: "\(error)", method: .get, url: rangeRequest.url,
                     underlying: error))
         }
-        signals.send(.ended(question.id, end))
+        signals.send(.ended(rangeRequest.id, end))
     }
 
-    private func receive(_ question: DownloadRequest, _ response: DetailedResponse) async throws
+    private func receive(_ rangeRequest: DownloadRequest, _ response: DetailedResponse) async throws
         -> DownloadMachine.TransferOutcome
     {
-        let facts = DownloadResponseHead(
+        let responseHead = DownloadResponseHead(
             response.head, byteCount: response.body.expectedContentLength, url: response.url, now: Int64(time(nil)))
-        let (reception, end, effects, place) = state.withLock { state in
-            let (reception, end, effects) = state.machine.answered(question.id, facts, now: MonotonicTime.now())
-            if case .take(let passing, let comparing, let restartsTransfer) = reception {
+        let (action, end, effects, identity) = state.withLock { state in
+            let (action, end, effects) = state.machine.responseReceived(
+                rangeRequest.id, responseHead, now: MonotonicTime.now())
+            if case .take(let passing, let comparing, let restartsTransfer) = action {
                 if restartsTransfer { state.restartedGeneration = state.machine.generation }
-                state.transfers[question.id]?.handledByteCount = passing + comparing
+                state.transfers[rangeRequest.id]?.handledByteCount = passing + comparing
                 state.metrics.connectionCount = max(state.metrics.connectionCount, state.machine.receiving.count)
             }
-            return (reception, end, effects, state.place)
+            return (action, end, effects, state.identity)
         }
         if !effects.isEmpty { signals.send(.effects(effects)) }
-        guard case .take(let passing, let comparing, _) = reception else {
+        guard case .take(let passing, let comparing, _) = action else {
             if case .rejected(var error, .fail)? = end, error.code == .unacceptableStatus {
                 error.exchange = await response.withBeginning()
                 return .rejected(error, .fail)
             }
             // A short body is read to its end, which keeps the connection reusable.
-            if facts.byteCount.map({ $0 > 65_536 }) ?? true { response.body.reject() }
+            if responseHead.byteCount.map({ $0 > 65_536 }) ?? true { response.body.reject() }
             return end ?? .cancelled
         }
-        let opening = opening(for: facts, place)
+        let opening = opening(for: responseHead, identity)
         let sink = SegmentSink(
-            question.id, of: self, files: files, passing: passing, comparing: comparing,
-            at: question.range?.lowerBound ?? 0, announced: facts.byteCount, opening: opening)
-        do { try await response.body.copy(into: sink, expected: facts.byteCount) } catch {
+            rangeRequest.id, of: self, files: files, passing: passing, comparing: comparing,
+            at: rangeRequest.range?.lowerBound ?? 0, announced: responseHead.byteCount, opening: opening)
+        do { try await response.body.copy(into: sink, expected: responseHead.byteCount) } catch {
             // The received part of a broken response is unusable if it differs.
             if sink.progress.differs { return .differs }
             throw sink.progress.failure ?? error
@@ -80,7 +82,7 @@ extension DownloadRun {
         if let failure = progress.failure { throw failure }
         // The sink opens the file with the first bytes: an empty body has none.
         if progress.file == nil { _ = try await BlockingThreadPool.shared.run { Result { try opening() } }.get() }
-        if let announced = facts.byteCount, announced != progress.consumed { response.body.reject() }
+        if let announced = responseHead.byteCount, announced != progress.consumed { response.body.reject() }
         if progress.differs { return .differs }
         if progress.exceedsLimit {
             return .rejected(
@@ -94,18 +96,20 @@ extension DownloadRun {
 
     /// Returns a closure that opens the part file, and empties it if the download restarts, unless another transfer has
     /// done so. It blocks.
-    private func opening(for facts: DownloadResponseHead, _ place: Place) -> @Sendable () throws -> PartFile {
+    private func opening(for responseHead: DownloadResponseHead, _ identity: FileIdentity)
+        -> @Sendable () throws -> PartFile
+    {
         return {
             let part = try self.opening.withLock { _ in
                 if let present = self.state.withLock({ $0.part }) { return present }
-                let part = try self.job.open(proposed: facts)
+                let part = try self.job.open(proposed: responseHead)
                 // Stored before any step can fail, so that every end of the run handles it.
                 self.state.withLock { $0.part = part }
                 return part
             }
-            if place.isRestarted {
+            if identity.isRestarted {
                 try part.renew(
-                    epoch: place.epoch, expecting: place.total, keepsEarlier: self.options.resumption != .restart)
+                    epoch: identity.epoch, expecting: identity.total, keepsEarlier: self.options.resumption != .restart)
             }
             return part
         }

@@ -45,7 +45,9 @@ final class DownloadRun: Sendable {
         var name: PublishedName?
 
         /// The destination of bytes that arrive now.
-        var place: Place { (machine.generation, restartedGeneration == machine.generation, machine.plan?.total) }
+        var identity: FileIdentity {
+            (machine.generation, restartedGeneration == machine.generation, machine.plan?.total)
+        }
     }
 
     struct Transfer {
@@ -61,7 +63,7 @@ final class DownloadRun: Sendable {
     }
 
     /// The destination of received bytes: the generation, whether it starts with an empty file, and the file's length.
-    typealias Place = (epoch: UInt32, isRestarted: Bool, total: UInt64?)
+    typealias FileIdentity = (epoch: UInt32, isRestarted: Bool, total: UInt64?)
 
     let job: DownloadJob
     let session: HTTPSession
@@ -219,13 +221,13 @@ final class DownloadRun: Sendable {
         var outcome: Outcome?
         for effect in effects {
             switch effect {
-            case .begin(let question):
+            case .begin(let rangeRequest):
                 let control = TransferControl(reportsProgress: false)
                 let isAlone = state.withLock { state in
-                    state.transfers[question.id] = Transfer(control: control)
+                    state.transfers[rangeRequest.id] = Transfer(control: control)
                     return state.machine.transfers.count == 1
                 }
-                group.addTask { await self.transfer(question, control, mayWait: isAlone) }
+                group.addTask { await self.transfer(rangeRequest, control, mayWait: isAlone) }
             case .cancel(let id): state.withLock { $0.transfers.removeValue(forKey: id) }?.control.cancel()
             case .checkpoint: group.addTask { await self.checkpoint() }
             case .complete: outcome = .complete
@@ -249,13 +251,13 @@ final class DownloadRun: Sendable {
 
     func accept(_ id: UInt64, _ count: UInt64) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
         let now = MonotonicTime.now()
-        let (place, isDue) = state.withLock { state in
+        let (identity, isDue) = state.withLock { state in
             state.transfers[id]?.handledByteCount += count
             let isDue = now.since(state.lastPublished) >= .milliseconds(100)
             return (state.machine.accept(id, count, now: now), isDue)
         }
         if isDue { publishProgress() }
-        return place
+        return identity
     }
 
     func exceedsLimit(_ end: UInt64) -> Bool { state.withLock { $0.machine.exceedsLimit(end) } }

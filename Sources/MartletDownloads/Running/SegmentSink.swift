@@ -71,20 +71,20 @@ final class SegmentSink: BlockSink {
                 rest = rest.extracting(droppingFirst: count)
             }
             guard rest.byteCount > 0 else { return true }
-            guard let place = run.accept(id, UInt64(rest.byteCount)) else { return false }
-            guard !run.exceedsLimit(place.offset + place.count) else {
+            guard let accepted = run.accept(id, UInt64(rest.byteCount)) else { return false }
+            guard !run.exceedsLimit(accepted.offset + accepted.count) else {
                 state.exceedsLimit = true
                 return false
             }
             var written = 0
-            let wanted = Int(place.count)
+            let wanted = Int(accepted.count)
             while written < wanted {
                 written += try files.writeSome(
-                    rest.extracting(written..<wanted), to: file, at: place.offset + UInt64(written))
+                    rest.extracting(written..<wanted), to: file, at: accepted.offset + UInt64(written))
             }
-            run.wrote(id, place.offset..<place.offset + place.count)
+            run.wrote(id, accepted.offset..<accepted.offset + accepted.count)
             if isAtEnd, isSmall { run.publishAtOnce() }
-            return place.wantsMore || isAtEnd
+            return accepted.wantsMore || isAtEnd
         }
     }
 

@@ -113,12 +113,12 @@ extension InterfaceTraits {
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0x2F || $0 == 0 }) else {
             return
         }
-        let folder = "\(sysfs)/class/net/\(name)"
-        if let number = KernelFile.bytes(of: "\(folder)/ifindex") {
+        let directory = "\(sysfs)/class/net/\(name)"
+        if let number = KernelFile.bytes(of: "\(directory)/ifindex") {
             guard UInt32(String(decoding: number.prefix { $0 != 0x0A }, as: UTF8.self)) == index else { return }
         }
-        isWireless = ["phy80211", "wireless"].contains { unsafe access("\(folder)/\($0)", F_OK) == 0 }
-        deviceType = InterfaceTraits.deviceType(inEvent: KernelFile.bytes(of: "\(folder)/uevent") ?? [])
+        isWireless = ["phy80211", "wireless"].contains { unsafe access("\(directory)/\($0)", F_OK) == 0 }
+        deviceType = InterfaceTraits.deviceType(inEvent: KernelFile.bytes(of: "\(directory)/uevent") ?? [])
     }
 }
 

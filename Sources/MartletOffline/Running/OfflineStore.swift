@@ -14,13 +14,13 @@ final class OfflineStore: Sendable {
     }
 
     let files: any FileSystem
-    private let folder: RecordDirectory
+    private let directory: RecordDirectory
     private let workers: BlockingThreadPool
     /// Whether the directory was released. Used only by the worker.
     private let isReleased = Mutex(false)
 
-    private init(_ folder: RecordDirectory, _ workers: BlockingThreadPool, _ files: any FileSystem) {
-        (self.folder, self.workers, self.files) = (folder, workers, files)
+    private init(_ directory: RecordDirectory, _ workers: BlockingThreadPool, _ files: any FileSystem) {
+        (self.directory, self.workers, self.files) = (directory, workers, files)
     }
 
     /// The error of calls after ``close(lastNumber:)``.
@@ -34,43 +34,43 @@ final class OfflineStore: Sendable {
     /// Opens a directory, creating it if it is missing, and reads its contents.
     static func open(_ path: String, files: any FileSystem) async throws(HTTPError) -> (OfflineStore, Contents) {
         let workers = BlockingThreadPool(threadLimit: 1)
-        let (folder, contents) = try await workers.run { () throws(HTTPError) in
+        let (directory, contents) = try await workers.run { () throws(HTTPError) in
             let absolute = try HTTPError.storing { () throws(StorageError) in try WorkingDirectory.absolute(path) }
-            let folder: RecordDirectory
+            let directory: RecordDirectory
             do throws(RecordDirectory.OpenError) {
-                folder = try RecordDirectory(path: absolute, kind: "request", hasBodies: true, files: files)
+                directory = try RecordDirectory(path: absolute, kind: "request", hasBodies: true, files: files)
             } catch { throw HTTPError(opening: error, path: path, owner: "queue", contents: "requests") }
             var contents = Contents()
-            let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
+            let numbers = try HTTPError.storing { () throws(StorageError) in try directory.numbers() }
             for number in numbers {
                 do throws(OfflineRecordError) {
-                    let (request, byteCount) = try read(number, folder)
+                    let (request, byteCount) = try read(number, directory)
                     contents.summaries.append(OfflineSummary(request, recordByteCount: byteCount))
                     if request.stage == .sending, !request.isRepeatable { contents.interrupted.insert(request.id) }
-                } catch { contents.findings.append(finding(number, error, folder)) }
+                } catch { contents.findings.append(finding(number, error, directory)) }
             }
-            contents.lastNumber = folder.lastNumber
-            return (folder, contents)
+            contents.lastNumber = directory.lastNumber
+            return (directory, contents)
         }
-        return (OfflineStore(folder, workers, files), contents)
+        return (OfflineStore(directory, workers, files), contents)
     }
 
     /// Returns the report on a record that cannot be read. An invalid record is moved.
-    private static func finding(_ number: UInt64, _ recordError: OfflineRecordError, _ folder: RecordDirectory)
+    private static func finding(_ number: UInt64, _ recordError: OfflineRecordError, _ directory: RecordDirectory)
         -> OfflineEvent
     {
-        let here = FilePath(folder.recordPath(number))
+        let here = FilePath(directory.recordPath(number))
         guard case .record = recordError else { return .recordSkipped(path: here, reason: recordError.description) }
         do throws(StorageError) {
-            return .recordQuarantined(path: FilePath(try folder.setAside(number)), reason: recordError.description)
+            return .recordQuarantined(path: FilePath(try directory.setAside(number)), reason: recordError.description)
         } catch { return .recordSkipped(path: here, reason: "\(recordError.description); \(error.description)") }
     }
 
-    private static func read(_ number: UInt64, _ folder: RecordDirectory) throws(OfflineRecordError) -> (
+    private static func read(_ number: UInt64, _ directory: RecordDirectory) throws(OfflineRecordError) -> (
         QueuedRequest, Int
     ) {
         let bytes: [UInt8]
-        do throws(StorageError) { bytes = try folder.read(number, limit: QueuedRequestCodec.byteLimit) } catch {
+        do throws(StorageError) { bytes = try directory.read(number, limit: QueuedRequestCodec.byteLimit) } catch {
             throw .storage(error)
         }
         do throws(RecordEnvelope.FormatError) {
@@ -83,7 +83,9 @@ final class OfflineStore: Sendable {
     // MARK: Requests
 
     func load(_ id: OfflineID) async throws(OfflineRecordError) -> QueuedRequest {
-        try await workers.run { [folder] () throws(OfflineRecordError) in try OfflineStore.read(id.number, folder).0 }
+        try await workers.run { [directory] () throws(OfflineRecordError) in
+            try OfflineStore.read(id.number, directory).0
+        }
     }
 
     /// Encodes a request.
@@ -110,11 +112,11 @@ final class OfflineStore: Sendable {
 
     /// Writes a new request; returns when it is on disk. After a failure nothing of it is left.
     func add(_ id: OfflineID, _ record: [UInt8]) async throws(HTTPError) {
-        try await stored { (folder) throws(StorageError) in try folder.add(id.number, record) }
+        try await stored { (directory) throws(StorageError) in try directory.add(id.number, record) }
     }
 
     func save(_ request: QueuedRequest) async throws(HTTPError) {
-        _ = try await owned { (folder) throws(HTTPError) in try OfflineStore.write(request, folder) }
+        _ = try await owned { (directory) throws(HTTPError) in try OfflineStore.write(request, directory) }
     }
 
     /// Reads, changes and writes a request atomically.
@@ -123,40 +125,40 @@ final class OfflineStore: Sendable {
     @discardableResult func change(_ id: OfflineID, _ change: @escaping @Sendable (inout QueuedRequest) -> Bool)
         async throws(HTTPError) -> UInt64
     {
-        try await owned { (folder) throws(HTTPError) in
+        try await owned { (directory) throws(HTTPError) in
             var request: QueuedRequest
             var byteCount: Int
-            do throws(OfflineRecordError) { (request, byteCount) = try OfflineStore.read(id.number, folder) } catch {
+            do throws(OfflineRecordError) { (request, byteCount) = try OfflineStore.read(id.number, directory) } catch {
                 // A removed file cannot be changed, and occupies no space.
                 if error.isMissing { return 0 }
                 throw HTTPError(.fileFailed, phase: .preparing, message: error.description)
             }
-            if change(&request) { byteCount = try OfflineStore.write(request, folder) }
+            if change(&request) { byteCount = try OfflineStore.write(request, directory) }
             return UInt64(byteCount) + request.body.storedByteCount
         }
     }
 
-    private static func write(_ request: QueuedRequest, _ folder: RecordDirectory) throws(HTTPError) -> Int {
+    private static func write(_ request: QueuedRequest, _ directory: RecordDirectory) throws(HTTPError) -> Int {
         let bytes = try encode(request)
-        try HTTPError.storing { () throws(StorageError) in try folder.write(request.id.number, bytes) }
+        try HTTPError.storing { () throws(StorageError) in try directory.write(request.id.number, bytes) }
         return bytes.count
     }
 
     /// Removes a request and its body.
     func remove(_ id: OfflineID) async throws(HTTPError) {
-        try await stored { (folder) throws(StorageError) in try folder.remove(id.number) }
+        try await stored { (directory) throws(StorageError) in try directory.remove(id.number) }
     }
 
     /// Moves an invalid request to the directory `corrupt`.
     func setAside(_ id: OfflineID, _ recordError: OfflineRecordError) async -> OfflineEvent {
-        await workers.run { [folder] in OfflineStore.finding(id.number, recordError, folder) }
+        await workers.run { [directory] in OfflineStore.finding(id.number, recordError, directory) }
     }
 
     private func stored<Value: Sendable>(_ body: @escaping @Sendable (RecordDirectory) throws(StorageError) -> Value)
         async throws(HTTPError) -> Value
     {
-        try await owned { (folder) throws(HTTPError) in
-            try HTTPError.storing { () throws(StorageError) in try body(folder) }
+        try await owned { (directory) throws(HTTPError) in
+            try HTTPError.storing { () throws(StorageError) in try body(directory) }
         }
     }
 
@@ -166,35 +168,35 @@ final class OfflineStore: Sendable {
     {
         try await workers.run { [self] () throws(HTTPError) in
             guard !isReleased.withLock({ $0 }) else { throw OfflineStore.closed }
-            return try body(folder)
+            return try body(directory)
         }
     }
 
     // MARK: Bodies
 
     /// Returns the path of a request's record.
-    func recordPath(_ id: OfflineID) -> String { folder.recordPath(id.number) }
+    func recordPath(_ id: OfflineID) -> String { directory.recordPath(id.number) }
 
     /// Returns the path of a request's body file in the queue's directory.
-    func bodyPath(_ id: OfflineID) -> String { folder.bodyPath(id.number) }
+    func bodyPath(_ id: OfflineID) -> String { directory.bodyPath(id.number) }
 
     /// Creates the file of a request's body.
     func createBody(_ id: OfflineID) async throws(HTTPError) -> QueuedBodyWriter {
-        let file = try await stored { (folder) throws(StorageError) in try folder.createBody(id.number) }
-        return QueuedBodyWriter(file, in: folder, files, workers)
+        let file = try await stored { (directory) throws(StorageError) in try directory.createBody(id.number) }
+        return QueuedBodyWriter(file, in: directory, files, workers)
     }
 
     /// Removes the body of a request that is not stored. If the directory was released, its next owner removes it.
     func removeBody(_ id: OfflineID) async {
-        try? await stored { (folder) throws(StorageError) in folder.removeBody(id.number) }
+        try? await stored { (directory) throws(StorageError) in directory.removeBody(id.number) }
     }
 
     /// Records the last assigned number, and releases the directory.
     func close(lastNumber: UInt64) async {
         await workers.run { [self] in
             isReleased.withLock { $0 = true }
-            try? folder.note(lastNumber)
-            folder.release()
+            try? directory.note(lastNumber)
+            directory.release()
         }
     }
 }

@@ -69,13 +69,13 @@ final class QueuedBodyWriter: Sendable {
 
     private let file: OpenFile
     private let files: any FileSystem
-    private let folder: RecordDirectory
+    private let directory: RecordDirectory
     private let workers: BlockingThreadPool
     /// The lock on the state, used by one worker at a time.
     private let state = Mutex(State())
 
-    init(_ file: OpenFile, in folder: RecordDirectory, _ files: any FileSystem, _ workers: BlockingThreadPool) {
-        (self.file, self.folder, self.files, self.workers) = (file, folder, files, workers)
+    init(_ file: OpenFile, in directory: RecordDirectory, _ files: any FileSystem, _ workers: BlockingThreadPool) {
+        (self.file, self.directory, self.files, self.workers) = (file, directory, files, workers)
     }
 
     /// Appends bytes to the file, and to its hash.
@@ -93,7 +93,7 @@ final class QueuedBodyWriter: Sendable {
     /// Syncs and closes the file.
     /// - Returns: The fingerprint of the file.
     func finish() async throws(HTTPError) -> QueuedBody.FileIdentity {
-        try await stored { [self] () throws(StorageError) in try folder.finishBody(file) }
+        try await stored { [self] () throws(StorageError) in try directory.finishBody(file) }
         let (digest, byteCount) = state.withLock { state in (try? state.digest?.finish(), state.byteCount) }
         guard let digest else { throw QueuedBodyVerifier.noDigest }
         return QueuedBody.FileIdentity(byteCount: byteCount, digest: digest)

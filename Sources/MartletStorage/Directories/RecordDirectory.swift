@@ -11,7 +11,7 @@ import Synchronization
 /// | `corrupt/<number>.<kind>` | a damaged record; its body is beside it |
 /// | `lock` | locked by the owning process; the last number that may have been assigned, and the mark of the kind |
 ///
-/// A directory with other files and neither mark nor records is rejected (``FolderKind``). In a marked one, they stay.
+/// A directory with other files and neither mark nor records is rejected (``DirectoryKind``). In a marked one, they stay.
 package final class RecordDirectory: Sendable {
     /// The reason why a directory was not opened.
     package enum OpenError: Error, Hashable, Sendable {
@@ -38,7 +38,7 @@ package final class RecordDirectory: Sendable {
     private let files: any FileSystem
     private let lock: OpenFile
     /// The last number that is reserved on disk. Used only by the worker.
-    private let lastNoted = Mutex<UInt64>(0)
+    private let lastStored = Mutex<UInt64>(0)
     /// The mark that the lock file lacks; `nil` if the file has the mark. Used only by the worker.
     private let missingMark: Mutex<[UInt8]?>
 
@@ -49,18 +49,20 @@ package final class RecordDirectory: Sendable {
     package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(OpenError) {
         let status = try RecordDirectory.stored { () throws(StorageError) in
             do throws(StorageError) { return try files.status(at: path + "/.") } catch  where error.code == ENOENT {
-                try files.makeFolder(path, withParents: true)
+                try files.makeDirectory(path, withParents: true)
                 // The name of the directory must survive a power cut, too.
-                try files.syncFolder(path + "/..")
+                try files.syncDirectory(path + "/..")
                 return try files.status(at: path + "/.")
             }
         }
-        guard status.kind == .folder else { throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR)) }
+        guard status.kind == .directory else {
+            throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR))
+        }
         guard status.access.isOwnedByThisUser else { throw .foreign }
         guard !status.access.isWritableByOthers else { throw .writableByOthers }
-        let folderKind = FolderKind.records(kind)
+        let directoryKind = DirectoryKind.records(kind)
         let finding = try RecordDirectory.stored { () throws(StorageError) in
-            try folderKind.inspect(path, files, isLock: { RecordDirectory.number(noted: $0) != nil }) { name in
+            try directoryKind.inspect(path, files, isLock: { RecordDirectory.number(in: $0) != nil }) { name in
                 RecordDirectory.meaning(of: name, kind: kind, hasBodies: hasBodies)
             }
         }
@@ -73,7 +75,7 @@ package final class RecordDirectory: Sendable {
         (self.lock, self.path) = (lock, path)
         suffix = "." + kind
         (self.hasBodies, self.files) = (hasBodies, files)
-        missingMark = Mutex(finding == .unmarked ? folderKind.mark : nil)
+        missingMark = Mutex(finding == .unmarked ? directoryKind.mark : nil)
         // A full disk must not prevent reading the records. The mark is written again before a file is created.
         try? mark()
     }
@@ -83,7 +85,7 @@ package final class RecordDirectory: Sendable {
     }
 
     /// The meaning of a name in a directory without a mark.
-    private static func meaning(of name: String, kind: String, hasBodies: Bool) -> FolderKind.Name {
+    private static func meaning(of name: String, kind: String, hasBodies: Bool) -> DirectoryKind.Name {
         if number(of: name, "." + kind) != nil || number(of: name, ".\(kind).new") != nil { return .typed }
         let isCompanion = name == "corrupt" || hasBodies && number(of: name, bodySuffix) != nil
         return isCompanion ? .companion : .other
@@ -92,9 +94,9 @@ package final class RecordDirectory: Sendable {
     /// Writes and syncs the mark of the kind if it is missing, so that the directory is recognized after a power cut.
     private func mark() throws(StorageError) {
         guard let mark = missingMark.withLock({ $0 }) else { return }
-        try files.write(all: RecordDirectory.noted(notedNumber()) + mark, to: lock, at: 0)
+        try files.write(all: RecordDirectory.encoded(storedNumber()) + mark, to: lock, at: 0)
         try files.sync(lock)
-        try files.syncFolder(path)
+        try files.syncDirectory(path)
         missingMark.withLock { $0 = nil }
     }
 
@@ -107,8 +109,8 @@ package final class RecordDirectory: Sendable {
     package func numbers() throws(StorageError) -> [UInt64] {
         var numbers: [UInt64] = []
         var bodies: [UInt64] = []
-        var last = try notedNumber()
-        for name in try files.names(inFolder: path) {
+        var last = try storedNumber()
+        for name in try files.names(inDirectory: path) {
             if let number = RecordDirectory.number(of: name, suffix) {
                 numbers.append(number)
             } else if let number = RecordDirectory.number(of: name, suffix + ".new") {
@@ -121,15 +123,15 @@ package final class RecordDirectory: Sendable {
         numbers.sort()
         let known = Set(numbers)
         for body in bodies where !known.contains(body) { removeBody(body) }
-        let names = (try? files.names(inFolder: path + "/corrupt")) ?? []
+        let names = (try? files.names(inDirectory: path + "/corrupt")) ?? []
         let setAside = names.compactMap { RecordDirectory.number(of: $0, suffix) }
         last = max(last, numbers.last ?? 0, bodies.max() ?? 0, setAside.max() ?? 0)
-        lastNoted.withLock { $0 = last }
+        lastStored.withLock { $0 = last }
         return numbers
     }
 
     /// The last number that may have been assigned, valid after ``numbers()``.
-    package var lastNumber: UInt64 { lastNoted.withLock { $0 } }
+    package var lastNumber: UInt64 { lastStored.withLock { $0 } }
 
     /// The number in a name. Each number has exactly one spelling, so that no two files belong to one record.
     private static func number(of name: String, _ suffix: String) -> UInt64? {
@@ -146,7 +148,7 @@ package final class RecordDirectory: Sendable {
         let file = try files.open(name, for: .reading)
         let status = try files.status(of: file)
         guard status.kind == .file else {
-            throw StorageError(operation: "open", path: name, code: status.kind == .folder ? EISDIR : EINVAL)
+            throw StorageError(operation: "open", path: name, code: status.kind == .directory ? EISDIR : EINVAL)
         }
         return try files.read(file, count: Int(min(status.byteCount, UInt64(limit) + 1)), at: 0)
     }
@@ -194,7 +196,7 @@ package final class RecordDirectory: Sendable {
     }
 
     /// Waits until the names of the records are on the disk.
-    package func syncNames() throws(StorageError) { try files.syncFolder(path) }
+    package func syncNames() throws(StorageError) { try files.syncDirectory(path) }
 
     /// Creates the empty body of a record that will be added. Only its owner can access it.
     package func createBody(_ number: UInt64) throws(StorageError) -> OpenFile { try create(bodyPath(number)) }
@@ -229,7 +231,7 @@ package final class RecordDirectory: Sendable {
     /// - Returns: The new path of the record.
     package func setAside(_ number: UInt64) throws(StorageError) -> String {
         let aside = path + "/corrupt"
-        try files.makeFolder(aside, withParents: false)
+        try files.makeDirectory(aside, withParents: false)
         // The body, if there is one, is moved first: without a record it would be removed by the next process.
         if hasBodies {
             let body = "\(aside)/\(number)\(RecordDirectory.bodySuffix)"
@@ -238,7 +240,7 @@ package final class RecordDirectory: Sendable {
         let target = "\(aside)/\(number)\(suffix)"
         // Numbers are assigned only once, so a file that already has the name belongs to another program.
         try files.renameWithoutReplacing(recordPath(number), to: target)
-        try files.syncFolder(aside)
+        try files.syncDirectory(aside)
         try syncNames()
         return target
     }
@@ -247,18 +249,18 @@ package final class RecordDirectory: Sendable {
 
     /// Records that numbers up to this one may have been assigned, so that none is assigned twice.
     package func note(_ number: UInt64) throws(StorageError) {
-        try files.write(all: RecordDirectory.noted(number), to: lock, at: 0)
+        try files.write(all: RecordDirectory.encoded(number), to: lock, at: 0)
         try files.sync(lock)
-        lastNoted.withLock { $0 = number }
+        lastStored.withLock { $0 = number }
     }
 
     /// The number in the lock file; 0 without a valid one.
-    private func notedNumber() throws(StorageError) -> UInt64 {
-        RecordDirectory.number(noted: try files.read(lock, count: FolderKind.recordMarkOffset, at: 0)) ?? 0
+    private func storedNumber() throws(StorageError) -> UInt64 {
+        RecordDirectory.number(in: try files.read(lock, count: DirectoryKind.recordMarkOffset, at: 0)) ?? 0
     }
 
     /// The bytes in the lock file for a number.
-    static func noted(_ number: UInt64) -> [UInt8] {
+    static func encoded(_ number: UInt64) -> [UInt8] {
         var writer = RecordWriter()
         writer.write(number)
         writer.write(RecordChecksum(writer.bytes.span).value)
@@ -266,7 +268,7 @@ package final class RecordDirectory: Sendable {
     }
 
     /// The number that the bytes of a lock file hold.
-    private static func number(noted bytes: [UInt8]) -> UInt64? {
+    private static func number(in bytes: [UInt8]) -> UInt64? {
         var reader = RecordReader(bytes[...])
         guard let number: UInt64 = try? reader.number("number"), let checksum: UInt32 = try? reader.number("checksum"),
             checksum == RecordChecksum(bytes.span.extracting(0..<8)).value

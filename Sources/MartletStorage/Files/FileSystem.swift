@@ -33,22 +33,22 @@ package protocol FileSystem: ReadableFileSystem {
     /// failure, everything written since the last success may be lost, and a successful retry proves nothing.
     func sync(_ file: OpenFile) throws(StorageError)
     /// Waits until the names in a directory are on the disk.
-    func syncFolder(_ path: String) throws(StorageError)
+    func syncDirectory(_ path: String) throws(StorageError)
     /// Sets the modification time, in seconds since 1970.
     func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError)
     /// Removes a name of a file. The file is deleted when no process has it open.
     func remove(_ path: String) throws(StorageError)
     /// Creates a directory accessible only by its owner (0700).
-    func makeFolder(_ path: String) throws(StorageError)
+    func makeDirectory(_ path: String) throws(StorageError)
     /// The names in a directory except `.` and `..`, unordered.
-    func names(inFolder path: String) throws(StorageError) -> [String]
+    func names(inDirectory path: String) throws(StorageError) -> [String]
     /// Acquires the lock of an open file; `false` if another owner holds it. The end of the process releases the lock.
     func tryLock(_ file: OpenFile) throws(StorageError) -> Bool
     /// Releases the lock of an open file.
     func unlock(_ file: OpenFile)
 
     /// Whether files in a directory can be read from the page cache without blocking: see ``NonBlockingFileSystem``.
-    func supportsNonBlockingReads(inFolder path: String) -> Bool
+    func supportsNonBlockingReads(inDirectory path: String) -> Bool
     /// Opens a file for reading without blocking; `EAGAIN` if it could block.
     func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile
     /// Reads as ``ReadableFileSystem/readSome(_:limit:at:)`` without blocking; `EAGAIN` if it could block.
@@ -85,14 +85,14 @@ extension FileSystem {
 
     /// Creates a directory accessible only by its owner (0700), unless its name exists.
     /// - Parameter withParents: Whether missing parent directories are created too.
-    package func makeFolder(_ path: String, withParents: Bool) throws(StorageError) {
-        do throws(StorageError) { try makeFolder(path) } catch  where error.code == EEXIST { return } catch
+    package func makeDirectory(_ path: String, withParents: Bool) throws(StorageError) {
+        do throws(StorageError) { try makeDirectory(path) } catch  where error.code == EEXIST { return } catch
             where error.code == ENOENT && withParents
         {
             let parts = path.split(separator: "/").dropLast()
             guard !parts.isEmpty else { throw error }
-            try makeFolder((path.hasPrefix("/") ? "/" : "") + parts.joined(separator: "/"), withParents: true)
-            try makeFolder(path)
+            try makeDirectory((path.hasPrefix("/") ? "/" : "") + parts.joined(separator: "/"), withParents: true)
+            try makeDirectory(path)
         }
     }
 }
@@ -117,7 +117,7 @@ package struct FileStatus: Equatable, Sendable {
         /// A regular file.
         case file
         /// A directory of files.
-        case folder
+        case directory
         /// A symbolic link, pipe, socket or device.
         case other
     }

@@ -75,7 +75,7 @@ package struct LinuxFileSystem: FileSystem {
         return UInt64(clamping: information.f_bavail) &* UInt64(clamping: information.f_bsize)
     }
 
-    package func supportsNonBlockingReads(inFolder path: String) -> Bool {
+    package func supportsNonBlockingReads(inDirectory path: String) -> Bool {
         var information = statfs()
         return unsafe statfs(path, &information) == 0 && LinuxFileSystem.local.contains(Int(information.f_type))
     }
@@ -155,9 +155,9 @@ package struct LinuxFileSystem: FileSystem {
         _ = try result("fdatasync", file.path) { fdatasync(file.descriptor) }
     }
 
-    package func syncFolder(_ path: String) throws(StorageError) {
-        let folder = try open(path, flags: O_RDONLY | O_DIRECTORY)
-        do throws(StorageError) { _ = try result("fsync", path) { fsync(folder.descriptor) } } catch
+    package func syncDirectory(_ path: String) throws(StorageError) {
+        let directory = try open(path, flags: O_RDONLY | O_DIRECTORY)
+        do throws(StorageError) { _ = try result("fsync", path) { fsync(directory.descriptor) } } catch
             where error.code == EINVAL || error.code == ENOSYS || error.code == EROFS
         {
             // Some file systems cannot sync a directory.
@@ -173,19 +173,19 @@ package struct LinuxFileSystem: FileSystem {
 
     package func remove(_ path: String) throws(StorageError) { _ = try result("unlink", path) { unsafe unlink(path) } }
 
-    package func makeFolder(_ path: String) throws(StorageError) {
+    package func makeDirectory(_ path: String) throws(StorageError) {
         _ = try result("mkdir", path) { unsafe mkdir(path, 0o700) }
     }
 
-    package func names(inFolder path: String) throws(StorageError) -> [String] {
-        guard let folder = unsafe opendir(path) else {
+    package func names(inDirectory path: String) throws(StorageError) -> [String] {
+        guard let directory = unsafe opendir(path) else {
             throw StorageError(operation: "opendir", path: path, code: errno)
         }
-        defer { unsafe closedir(folder) }
+        defer { unsafe closedir(directory) }
         var names: [String] = []
         while true {
             errno = 0
-            guard let entry = unsafe readdir(folder) else {
+            guard let entry = unsafe readdir(directory) else {
                 guard errno == 0 else { throw StorageError(operation: "readdir", path: path, code: errno) }
                 return names
             }
@@ -224,7 +224,7 @@ extension FileStatus {
         let kind: Kind =
             switch status.st_mode & S_IFMT {
             case S_IFREG: .file
-            case S_IFDIR: .folder
+            case S_IFDIR: .directory
             default: .other
             }
         self.init(
@@ -251,8 +251,8 @@ package enum WorkingDirectory {
         // A leading `./` is removed.
         var rest = path[...]
         while rest.hasPrefix("./") { rest = rest.dropFirst(2) }
-        let folder = try WorkingDirectory.path()
-        return rest.isEmpty || rest == "." ? folder : "\(folder)/\(rest)"
+        let directory = try WorkingDirectory.path()
+        return rest.isEmpty || rest == "." ? directory : "\(directory)/\(rest)"
     }
 
     /// The absolute path of an existing file without symbolic links, `.` and `..`. Blocks.

@@ -6,8 +6,8 @@ package struct NonBlockingFileSystem: ReadableFileSystem {
     private let base: any FileSystem
 
     /// Creates a view of a file system; `nil` if it does not support non-blocking reads in the directory.
-    package init?(of base: any FileSystem, inFolder path: String) {
-        guard base.supportsNonBlockingReads(inFolder: path) else { return nil }
+    package init?(of base: any FileSystem, inDirectory path: String) {
+        guard base.supportsNonBlockingReads(inDirectory: path) else { return nil }
         self.base = base
     }
 
@@ -43,7 +43,7 @@ package final class FileReader: Sendable {
         file = try files.open(path, flags: O_RDONLY | O_NONBLOCK)
         let status = try files.status(of: file)
         guard status.kind == .file else {
-            throw StorageError(operation: "open", path: path, code: status.kind == .folder ? EISDIR : EINVAL)
+            throw StorageError(operation: "open", path: path, code: status.kind == .directory ? EISDIR : EINVAL)
         }
         byteCount = status.byteCount
         access = status.access

@@ -55,13 +55,13 @@ package struct RecordEnvelope: Sendable {
     /// - Parameter write: Writes the content.
     /// - Throws: ``FormatError/length`` if the file exceeds the limit.
     package func encode(_ write: (inout RecordWriter) -> Void) throws(FormatError) -> [UInt8] {
-        var writer = begun()
+        var writer = makeWriter()
         write(&writer)
         return try sealed(writer)
     }
 
     /// Returns a writer at the start of the content. ``sealed(_:)`` completes the file.
-    package func begun() -> RecordWriter {
+    package func makeWriter() -> RecordWriter {
         var writer = RecordWriter()
         writer.write(raw: magics[0])
         writer.write(version)
@@ -70,7 +70,7 @@ package struct RecordEnvelope: Sendable {
         return writer
     }
 
-    /// Completes a file that was ``begun()``, and returns its bytes.
+    /// Completes a file that ``makeWriter()`` started, and returns its bytes.
     /// - Throws: ``FormatError/length`` if the file exceeds the limit.
     package func sealed(_ written: RecordWriter) throws(FormatError) -> [UInt8] {
         var writer = written

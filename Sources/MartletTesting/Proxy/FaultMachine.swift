@@ -65,7 +65,7 @@ struct FaultMachine {
     private mutating func begin() -> Response {
         // Both are always drawn, so that changed rates do not change the positions of other faults.
         let draw = Double.random(in: 0..<100, using: &generator)
-        let place = options.reach.isEmpty ? 0 : Int.random(in: options.reach, using: &generator)
+        let place = options.offsets.isEmpty ? 0 : Int.random(in: options.offsets, using: &generator)
         let isDrawn = isFaulty && (options.scope == .responses || isFirst)
         isFirst = false
         return Response(fault: isDrawn ? options.rates.fault(for: draw) : nil, place: max(0, place))
@@ -126,7 +126,7 @@ public struct FaultOptions: Hashable, Sendable {
     public var scope = Scope.responses
     /// The range of byte counts after which a reset, stall or truncation happens in a response; 0..<16,384 by default.
     /// If the origin pauses or ends earlier, the fault happens within the bytes that arrived last.
-    public var reach = 0..<(16 << 10)
+    public var offsets = 0..<(16 << 10)
     /// Whether resets, stalls and truncations happen only at the drawn position. A response that ends before that
     /// position then has no fault. `false` by default.
     public var isExact = false

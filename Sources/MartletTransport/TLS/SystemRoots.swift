@@ -10,11 +10,11 @@ struct SystemRoots: Sendable {
     /// The certificates of a file.
     let store: TrustStore?
     /// Directories whose certificates are loaded when they are needed.
-    let folders: [String]
+    let directories: [String]
     /// All searched paths, for the error if nothing was found.
     let searched: [String]
 
-    var isEmpty: Bool { store == nil && folders.isEmpty }
+    var isEmpty: Bool { store == nil && directories.isEmpty }
 
     /// The certificate files of Debian and Arch, Fedora, older Red Hat systems, SUSE, OpenELEC, and of Alpine and BSDs.
     static let knownFiles = [
@@ -22,36 +22,36 @@ struct SystemRoots: Sendable {
         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/ssl/cert.pem",
     ]
     /// Directories of certificates named after their hashes.
-    static let knownFolders = ["/etc/ssl/certs", "/etc/pki/tls/certs"]
+    static let knownDirectories = ["/etc/ssl/certs", "/etc/pki/tls/certs"]
 
     /// Finds and loads the authorities. Blocks: about 20 ms the first time.
     static func load() -> SystemRoots {
         let file = unsafe place(X509_get_default_cert_file_env(), default: X509_get_default_cert_file())
-        let folder = unsafe place(X509_get_default_cert_dir_env(), default: X509_get_default_cert_dir())
+        let directory = unsafe place(X509_get_default_cert_dir_env(), default: X509_get_default_cert_dir())
         return load(
-            file: file.path, folders: folder.path.split(separator: ":").map(String.init),
-            isNamedByEnvironment: file.isFromEnvironment || folder.isFromEnvironment)
+            file: file.path, directories: directory.path.split(separator: ":").map(String.init),
+            isNamedByEnvironment: file.isFromEnvironment || directory.isFromEnvironment)
     }
 
     /// Loads authorities like ``load()``, from given default paths. If the environment named them, no others are used.
     static func load(
-        file: String, folders: [String], isNamedByEnvironment: Bool, knownFiles: [String] = knownFiles,
-        knownFolders: [String] = knownFolders
+        file: String, directories: [String], isNamedByEnvironment: Bool, knownFiles: [String] = knownFiles,
+        knownDirectories: [String] = knownDirectories
     ) -> SystemRoots {
-        var searched = [file] + folders
+        var searched = [file] + directories
         let store = LoadedRoots.store(of: file)
-        let hashed = folders.filter(isHashed)
+        let hashed = directories.filter(isHashed)
         if store != nil || !hashed.isEmpty || isNamedByEnvironment {
-            return SystemRoots(store: store, folders: hashed, searched: searched)
+            return SystemRoots(store: store, directories: hashed, searched: searched)
         }
         for known in knownFiles {
             searched.append(known)
             if let store = LoadedRoots.store(of: known) {
-                return SystemRoots(store: store, folders: [], searched: searched)
+                return SystemRoots(store: store, directories: [], searched: searched)
             }
         }
-        searched += knownFolders
-        return SystemRoots(store: nil, folders: knownFolders.filter(isHashed), searched: searched)
+        searched += knownDirectories
+        return SystemRoots(store: nil, directories: knownDirectories.filter(isHashed), searched: searched)
     }
 
     /// OpenSSL's default path, or that in the environment, which is ignored in a set-user-id program.
@@ -67,10 +67,10 @@ struct SystemRoots: Sendable {
     }
 
     /// Whether a directory contains a file with a name that OpenSSL looks up: eight hexadecimal digits, a dot, digits.
-    static func isHashed(_ folder: String) -> Bool {
-        guard let directory = unsafe opendir(folder) else { return false }
-        defer { unsafe closedir(directory) }
-        while let entry = unsafe readdir(directory) {
+    static func isHashed(_ directory: String) -> Bool {
+        guard let stream = unsafe opendir(directory) else { return false }
+        defer { unsafe closedir(stream) }
+        while let entry = unsafe readdir(stream) {
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
@@ -151,7 +151,7 @@ private enum LoadedRoots {
     }
 
     /// Adds a directory whose files are named after the hashes of their subjects.
-    func addFolder(_ path: String) {
+    func addDirectory(_ path: String) {
         unsafe X509_STORE_load_path(pointer, path)
         OpenSSLErrors.clear()
     }

@@ -243,14 +243,14 @@ package struct TLSServerSettings: Sendable {
         unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), UInt(flags))
         let system = policy.usesSystemRoots ? systemRoots() : nil
         // Only the machine's roots are shared by all contexts.
-        if given.isEmpty, lists.isEmpty, let system, system.folders.isEmpty, let store = system.store {
+        if given.isEmpty, lists.isEmpty, let system, system.directories.isEmpty, let store = system.store {
             unsafe SSL_CTX_set1_cert_store(context, store.pointer)
             return nil
         }
         guard let store = TrustStore() else { throw failure("root certificates") }
         given.forEach(store.add)
         if let shared = system?.store { store.add(shared) }
-        system?.folders.forEach(store.addFolder)
+        system?.directories.forEach(store.addDirectory)
         lists.forEach(store.add)
         unsafe SSL_CTX_set1_cert_store(context, store.pointer)
         if given.isEmpty, system?.isEmpty ?? true { return system?.searched ?? ["no roots were given"] }

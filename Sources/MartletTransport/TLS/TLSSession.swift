@@ -53,13 +53,13 @@ final class TLSSessionCache: Sendable {
 
     /// Guards the entries.
     private let state = Mutex((entries: [Key: Entry](), clock: UInt64(0)))
-    private let placeLimit: Int
+    private let destinationLimit: Int
     private let sessionLimit: Int
 
     /// Creates a cache with a limit of destinations, and one of sessions for each. A destination needs several: a pool
     /// opens several connections together, and a TLS 1.3 session should be used once (RFC 8446 §C.4).
-    init(placeLimit: Int = 256, sessionLimit: Int = 16) {
-        self.placeLimit = max(1, placeLimit)
+    init(destinationLimit: Int = 256, sessionLimit: Int = 16) {
+        self.destinationLimit = max(1, destinationLimit)
         self.sessionLimit = max(1, sessionLimit)
     }
 
@@ -77,7 +77,7 @@ final class TLSSessionCache: Sendable {
             if entry.sessions.count > sessionLimit { dropped.append(entry.sessions.removeFirst()) }
             entry.lastUse = state.clock
             state.entries[key] = entry
-            if state.entries.count > placeLimit {
+            if state.entries.count > destinationLimit {
                 let oldest = state.entries.min { $0.value.lastUse < $1.value.lastUse }
                 if let oldest { dropped += state.entries.removeValue(forKey: oldest.key)?.sessions ?? [] }
             }
@@ -114,5 +114,5 @@ final class TLSSessionCache: Sendable {
         _ = state.withLock { $0.entries.removeValue(forKey: key)?.sessions }
     }
 
-    var placeCount: Int { state.withLock { $0.entries.count } }
+    var destinationCount: Int { state.withLock { $0.entries.count } }
 }

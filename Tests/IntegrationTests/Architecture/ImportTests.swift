@@ -6,7 +6,7 @@ struct ImportTests {
     @Test("A target imports only the modules that the manifest declares for it", arguments: LayerRule.all.map(\.target))
     func targetKeepsItsRule(_ target: String) throws {
         let rule = try #require(LayerRule.all.first { $0.target == target })
-        for file in Repository.swiftFiles(below: rule.folder) {
+        for file in Repository.swiftFiles(below: rule.directory) {
             let violations = rule.violations(in: try Repository.text(file))
             #expect(violations.isEmpty, "\(file) imports \(violations.joined(separator: ", "))")
         }
@@ -30,7 +30,7 @@ struct ImportTests {
 
     @Test("Each source directory belongs to a target, and each one under Sources has a row in CONTRIBUTING")
     func rulesAreComplete() throws {
-        let folders = Set(LayerRule.all.map(\.folder))
+        let folders = Set(LayerRule.all.map(\.directory))
         for folder in ["Sources", "Tests"] {
             for target in try Repository.contents(of: folder) {
                 #expect(folders.contains("\(folder)/\(target)"), "\(folder)/\(target)")
@@ -45,7 +45,7 @@ struct ImportTests {
     @Test("Nothing in Sources imports all of Foundation, and only two targets import OpenSSL")
     func rulesKeepTheWalls() {
         let whole: Set = ["Foundation", "FoundationNetworking", "FoundationXML"]
-        for rule in LayerRule.all where rule.folder.hasPrefix("Sources/") {
+        for rule in LayerRule.all where rule.directory.hasPrefix("Sources/") {
             #expect(rule.allowed.isDisjoint(with: whole))
             #expect(
                 !rule.allowed.contains("COpenSSL")
@@ -84,7 +84,7 @@ struct ImportTests {
         let rules = LayerRule.rules(of: manifest)
         #expect(rules.map(\.target) == ["CFirst", "Second", "SecondTests", "Third", "Child"])
         #expect(
-            rules.map(\.folder) == [
+            rules.map(\.directory) == [
                 "Sources/CFirst", "Sources/Second", "Tests/SecondTests", "Sources/Third", "Tests/Child",
             ])
         let second = try #require(rules.dropFirst().first)

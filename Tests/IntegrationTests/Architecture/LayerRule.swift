@@ -3,7 +3,7 @@ struct LayerRule {
     /// The name of the target.
     let target: String
     /// The directory of its sources.
-    let folder: String
+    let directory: String
     /// The modules that it may import.
     let allowed: Set<String>
 
@@ -11,7 +11,7 @@ struct LayerRule {
     static let all = (try? Repository.text("Package.swift")).map(rules) ?? []
 
     /// The names of the targets under `Sources` that have Swift sources.
-    static let libraryTargets = all.filter { $0.folder.hasPrefix("Sources/Martlet") }.map(\.target)
+    static let libraryTargets = all.filter { $0.directory.hasPrefix("Sources/Martlet") }.map(\.target)
 
     /// Modules of the system, which need no declaration. A library target without a row imports none of them.
     private static let systemModules: [String: Set<String>] = [
@@ -81,9 +81,9 @@ struct LayerRule {
             allowed: Set(named + words).union(isTest ? Self.testModules : Self.systemModules[target] ?? []))
     }
 
-    init(_ target: String, in folder: String, allowed: Set<String>) {
+    init(_ target: String, in directory: String, allowed: Set<String>) {
         self.target = target
-        self.folder = folder
+        self.directory = directory
         self.allowed = allowed
     }
 

@@ -4,7 +4,7 @@ import Testing
 @Suite("Linkage of the library and its program")
 struct LinkageTests {
     /// The build directory of this test bundle and everything that was built with it.
-    private let buildFolder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+    private let buildDirectory = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent()
 
     /// Foundation without FoundationEssentials.
@@ -15,7 +15,7 @@ struct LinkageTests {
 
     @Test("The martlet program loads neither Foundation nor FoundationNetworking")
     func program() throws {
-        let needed = try ELFImage(contentsOf: buildFolder.appendingPathComponent("martlet")).neededLibraries
+        let needed = try ELFImage(contentsOf: buildDirectory.appendingPathComponent("martlet")).neededLibraries
         #expect(needed.contains("libc.so.6"), "the list was read")
         for library in unwanted {
             #expect(!needed.contains("lib\(library).so"))
@@ -26,13 +26,13 @@ struct LinkageTests {
         "No object of the library makes the linker load Foundation or FoundationNetworking",
         arguments: LayerRule.libraryTargets)
     func objects(_ target: String) throws {
-        let folder = buildFolder.appendingPathComponent("\(target).build")
-        let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
+        let directory = buildDirectory.appendingPathComponent("\(target).build")
+        let names = try FileManager.default.subpathsOfDirectory(atPath: directory.path).filter {
             $0.hasSuffix(".o")
         }
         #expect(!names.isEmpty)
         for name in names {
-            let entries = try ELFImage(contentsOf: folder.appendingPathComponent(name)).autolinkEntries
+            let entries = try ELFImage(contentsOf: directory.appendingPathComponent(name)).autolinkEntries
             for library in unwanted {
                 #expect(!entries.contains("-l\(library)"), "\(target)/\(name)")
             }
@@ -48,7 +48,7 @@ struct LinkageTests {
 
     @Test("The martlet program loads neither an image codec nor an XML parser")
     func programWithoutCodecs() throws {
-        let needed = try ELFImage(contentsOf: buildFolder.appendingPathComponent("martlet")).neededLibraries
+        let needed = try ELFImage(contentsOf: buildDirectory.appendingPathComponent("martlet")).neededLibraries
         #expect(needed.contains("libc.so.6"), "the list was read")
         for library in Self.owners.keys {
             #expect(!needed.contains { $0.hasPrefix("lib\(library).so") }, "lib\(library)")
@@ -59,13 +59,13 @@ struct LinkageTests {
         "Only the owning target's objects make the linker load an image codec or an XML parser",
         arguments: LayerRule.libraryTargets)
     func objectsWithoutCodecs(_ target: String) throws {
-        let folder = buildFolder.appendingPathComponent("\(target).build")
-        let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
+        let directory = buildDirectory.appendingPathComponent("\(target).build")
+        let names = try FileManager.default.subpathsOfDirectory(atPath: directory.path).filter {
             $0.hasSuffix(".o")
         }
         #expect(!names.isEmpty)
         for name in names {
-            let entries = try ELFImage(contentsOf: folder.appendingPathComponent(name)).autolinkEntries
+            let entries = try ELFImage(contentsOf: directory.appendingPathComponent(name)).autolinkEntries
             for (library, owner) in Self.owners where owner != target {
                 #expect(!entries.contains("-l\(library)"), "\(target)/\(name)")
             }
@@ -77,12 +77,12 @@ struct LinkageTests {
         let bundle = try ELFImage(
             contentsOf: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath())
         #expect(bundle.neededLibraries.contains("libFoundation.so"))
-        let folder = buildFolder.appendingPathComponent("IntegrationTests.build")
-        let objects = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter {
+        let directory = buildDirectory.appendingPathComponent("IntegrationTests.build")
+        let objects = try FileManager.default.subpathsOfDirectory(atPath: directory.path).filter {
             $0.hasSuffix(".o")
         }
         let entries = try objects.flatMap { name in
-            try ELFImage(contentsOf: folder.appendingPathComponent(name)).autolinkEntries
+            try ELFImage(contentsOf: directory.appendingPathComponent(name)).autolinkEntries
         }
         #expect(entries.contains("-lFoundation"))
     }

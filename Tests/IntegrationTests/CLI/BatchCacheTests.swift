@@ -156,7 +156,7 @@ struct BatchCacheTests {
     }
 
     @Test("A directory that cannot hold a cache exits with 2, and no input is read")
-    func badFolder() async throws {
+    func badDirectory() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         try directory.write("text", to: "file")

@@ -38,7 +38,7 @@ struct CacheClockTests {
     func whileItRuns(_ shift: String) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
-        let clock = FalseClock(in: directory)
+        let clock = ShiftedClock(in: directory)
         try clock.set("+0")
         let handler = OriginHandler { request in
             if request.path == "/set" {

@@ -24,7 +24,7 @@ struct CacheCommandTests {
         let (fresh, stale) = (object["fresh"] as? Int ?? 0, object["stale"] as? Int ?? 0)
         #expect(fresh + stale == 3 && fresh >= 2)
         let files = LinuxFileSystem()
-        let occupied = try files.names(inFolder: scene.path).reduce(
+        let occupied = try files.names(inDirectory: scene.path).reduce(
             try files.status(at: scene.path).allocatedByteCount
         ) { try $0 + files.status(at: "\(scene.path)/\($1)").allocatedByteCount }
         #expect(object["bytes"] as? Int == Int(occupied))

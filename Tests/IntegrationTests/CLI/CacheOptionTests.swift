@@ -320,7 +320,7 @@ struct CacheOptionTests {
     }
 
     @Test("A directory that others can access exits with 2, and nothing is sent")
-    func openFolder() async throws {
+    func openDirectory() async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
             let folder = try directory.makeDirectory("cache")
             try CacheScene.set([.posixPermissions: 0o755], of: folder)

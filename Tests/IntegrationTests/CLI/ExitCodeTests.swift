@@ -33,7 +33,7 @@ struct ExitCodeTests {
             ([], "/status/500", 0), (["--max-filesize", "99"], "/bytes/100", 63),
             (["--max-filesize", "99"], "/chunked/100", 63), (["--max-filesize", "100"], "/bytes/100", 0),
             (["-T", "/no/such/file"], "/upload", 26), (["-d", "@/no/such/file"], "/upload", 26),
-            (["-o", "/no/such/folder/file"], "/json", 23), (["-O"], "/", 23),
+            (["-o", "/no/such/directory/file"], "/json", 23), (["-O"], "/", 23),
         ])
     func route(_ arguments: [String], _ path: String, _ status: Int32) async throws {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in

@@ -66,19 +66,19 @@ struct ApacheAuthenticationTests {
     @Test("A posted body is sent again after the challenge, and once if the nonce is known")
     func post() async throws {
         try await ApacheServer.withServer { server in
-            for (folder, credentials) in [
+            for (directory, credentials) in [
                 ("digest", Credentials.digest(user: "me", password: "hunter2")),
                 ("basic", .any(user: "me", password: "hunter2")),
             ] {
                 let session = session(credentials)
-                let url = server.url(server.plainPort, "/\(folder)/echo")
+                let url = server.url(server.plainPort, "/\(directory)/echo")
                 let text = String(repeating: "feathers ", count: 20_000)
                 let first = try await session.post(url, body: .text(text))
                 #expect(first.text == text)
                 #expect(first.metrics.attempts == 2)
                 let second = try await session.post(url, body: .text(text))
                 #expect(second.text == text)
-                #expect(second.metrics.attempts == 1, "\(folder)")
+                #expect(second.metrics.attempts == 1, "\(directory)")
             }
         }
     }
@@ -120,7 +120,7 @@ struct ApacheAuthenticationTests {
     @Test("A handler that is always wrong is called as often as the limit allows", arguments: [1, 2, 3])
     func limit(_ limit: Int) async throws {
         try await ApacheServer.withServer { server in
-            for folder in ["digest", "basic"] {
+            for directory in ["digest", "basic"] {
                 let asked = Mutex(0)
                 let session = HTTPSession.plain {
                     $0.authentication.attemptLimit = limit
@@ -133,7 +133,7 @@ struct ApacheAuthenticationTests {
                         return .any(user: "me", password: "wrong\(count)")
                     }
                 }
-                let answer = try await session.get(server.url(server.plainPort, "/\(folder)/hello.txt"))
+                let answer = try await session.get(server.url(server.plainPort, "/\(directory)/hello.txt"))
                 #expect(answer.statusCode == 401)
                 #expect(asked.withLock { $0 } == limit)
                 #expect(answer.metrics.attempts == limit + 1)

@@ -84,7 +84,7 @@ struct DownloadTests {
             let folder = try TemporaryDirectory()
             defer { folder.remove() }
             var faults = FaultOptions.only(.truncated)
-            faults.reach = 0..<400_000
+            faults.offsets = 0..<400_000
             faults.faultyConnectionCount = 30
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
             let target = folder.appending("bytes.bin")
@@ -112,7 +112,7 @@ struct DownloadTests {
             let source = try await oldFile(9 << 20, "\(place.site)/\(name)")
             defer { try? FileManager.default.removeItem(atPath: source) }
             var faults = FaultOptions.only(.reset, percent: 60)
-            faults.reach = 0..<4_000_000
+            faults.offsets = 0..<4_000_000
             faults.faultyConnectionCount = 60
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
             let target = folder.appending("reset.bin")
@@ -134,7 +134,7 @@ struct DownloadTests {
             defer { folder.remove() }
             var faults = FaultOptions.only(.truncated)
             // The cut is after the head, so that each cut response has some bytes of the body.
-            faults.reach = 100_000..<900_000
+            faults.offsets = 100_000..<900_000
             faults.isExact = true
             faults.faultyConnectionCount = 2
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
@@ -152,7 +152,7 @@ struct DownloadTests {
             let folder = try TemporaryDirectory()
             defer { folder.remove() }
             var faults = FaultOptions.only(.truncated)
-            faults.reach = 100_000..<900_000
+            faults.offsets = 100_000..<900_000
             faults.isExact = true
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
             var options = DownloadTests.patient
@@ -174,7 +174,7 @@ struct DownloadTests {
             let folder = try TemporaryDirectory()
             defer { folder.remove() }
             var faults = FaultOptions.only(.truncated)
-            faults.reach = 300_000..<500_000
+            faults.offsets = 300_000..<500_000
             faults.isExact = true
             faults.faultyConnectionCount = 1
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
@@ -211,7 +211,7 @@ struct DownloadTests {
             let source = try await oldFile(1 << 20, "\(place.site)/\(name)")
             defer { try? FileManager.default.removeItem(atPath: source) }
             var faults = FaultOptions.only(.truncated)
-            faults.reach = 300_000..<500_000
+            faults.offsets = 300_000..<500_000
             faults.isExact = true
             faults.faultyConnectionCount = 1
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)

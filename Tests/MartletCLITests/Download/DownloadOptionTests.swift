@@ -25,7 +25,7 @@ struct DownloadOptionTests {
         #expect(wish.fileLimitPerHost == 2)
         #expect(wish.options.collision == .fail)
         #expect(wish.options.resumption == .automatic)
-        #expect(wish.rate == nil && wish.options.checksum == nil && wish.stateFolder == nil)
+        #expect(wish.rate == nil && wish.options.checksum == nil && wish.stateDirectory == nil)
     }
 
     @Test("Each option of download sets its value")
@@ -36,7 +36,7 @@ struct DownloadOptionTests {
             "--max-per-host", "4", "--checksum", "SHA-256=\(digits)", "--limit-rate", "2M", "--restart",
             "--overwrite", "-R", "--state", "s", "--stall-timeout", "7", "--retry", "0", "--retry-delay", "2"
         ).download
-        #expect(wish.folder == "d")
+        #expect(wish.directory == "d")
         #expect(wish.lists == ["a", "-"])
         #expect(wish.options.segments == 8 && wish.fileLimit == 5 && wish.fileLimitPerHost == 4)
         #expect(wish.options.checksum?.description == "sha256=\(digits)")
@@ -44,7 +44,7 @@ struct DownloadOptionTests {
         #expect(
             wish.options.resumption == .restart && wish.options.collision == .overwrite
                 && wish.options.preservesModificationTime)
-        #expect(wish.stateFolder == "s" && wish.options.stallTimeout == .seconds(7))
+        #expect(wish.stateDirectory == "s" && wish.options.stallTimeout == .seconds(7))
         #expect(wish.options.retry.maximumRetries == 0 && wish.options.retry.initialDelay == .seconds(2))
     }
 

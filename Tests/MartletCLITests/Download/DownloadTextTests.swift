@@ -74,8 +74,8 @@ struct DownloadTextTests {
             text.note(.verifying, name: name),
             text.outcome(.failed(error), of: subject(name), after: .zero, kept: 0),
             text.outcome(.finished(try result(FilePath(name))), of: subject(name), after: .zero, kept: 0),
-            text.resumption(left: [name], of: 2, kept: 0, stateFolder: nil),
-            text.resumption(left: [name], of: 1, kept: 0, stateFolder: name),
+            text.resumption(left: [name], of: 2, kept: 0, stateDirectory: nil),
+            text.resumption(left: [name], of: 1, kept: 0, stateDirectory: name),
         ]
         for line in lines {
             let line = try #require(line)
@@ -86,14 +86,14 @@ struct DownloadTextTests {
     @Test("After a signal the output says how to resume")
     func resumption() {
         #expect(
-            text.resumption(left: ["http://h/f"], of: 1, kept: 2048, stateFolder: nil)
+            text.resumption(left: ["http://h/f"], of: 1, kept: 2048, stateDirectory: nil)
                 == "martlet: stopped. 2.0 KiB are kept. To resume, run the same command again.")
-        let some = text.resumption(left: ["http://h/f"], of: 2, kept: 0, stateFolder: nil)
+        let some = text.resumption(left: ["http://h/f"], of: 2, kept: 0, stateDirectory: nil)
         #expect(some == "martlet: stopped. To resume, run the command again for the rest:\n  http://h/f")
-        let many = text.resumption(left: (1...30).map { "http://h/\($0)" }, of: 40, kept: 0, stateFolder: nil)
+        let many = text.resumption(left: (1...30).map { "http://h/\($0)" }, of: 40, kept: 0, stateDirectory: nil)
         #expect(many.hasSuffix("http://h/20\n  and 10 more"))
         #expect(
-            text.resumption(left: ["u"], of: 2, kept: 0, stateFolder: "s").hasSuffix(
+            text.resumption(left: ["u"], of: 2, kept: 0, stateDirectory: "s").hasSuffix(
                 "martlet download --state s"))
     }
 

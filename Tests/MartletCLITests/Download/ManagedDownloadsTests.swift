@@ -12,7 +12,7 @@ import Testing
 @Suite("Downloads with a state directory, from the command line", .timeLimit(.minutes(10)))
 struct ManagedDownloadsTests {
     /// A temporary state directory, removed after its test.
-    private final class Folder {
+    private final class Directory {
         let path = FileManager.default.temporaryDirectory.appending(path: "martlet-state-\(UUID())").path
 
         init() throws {
@@ -37,7 +37,7 @@ struct ManagedDownloadsTests {
         return reader.groups[0]
     }
 
-    private func open(_ folder: Folder, _ words: [String]) async throws -> (TransferOptions, ManagedDownloads) {
+    private func open(_ folder: Directory, _ words: [String]) async throws -> (TransferOptions, ManagedDownloads) {
         let group = try group(["--state", folder.queue, "--dir", folder.path] + words)
         let caller = try await CredentialPlan.load(group)
         let plans = try DownloadPlan.plans(for: group, lists: [], caller: caller)
@@ -47,7 +47,7 @@ struct ManagedDownloadsTests {
 
     /// Runs a command line as the program does.
     private func run(
-        _ folder: Folder, _ words: [String],
+        _ folder: Directory, _ words: [String],
         interruption: @escaping @Sendable () async -> Int32? = noSignal
     ) async throws -> MartletCLI.ExitStatus {
         let (group, managed) = try await open(folder, words)
@@ -75,7 +75,7 @@ struct ManagedDownloadsTests {
         }
     }
 
-    private func text(_ folder: Folder, _ name: String) -> String? {
+    private func text(_ folder: Directory, _ name: String) -> String? {
         try? String(contentsOfFile: "\(folder.path)/\(name)", encoding: .utf8)
     }
 
@@ -90,7 +90,7 @@ struct ManagedDownloadsTests {
     @Test("Named downloads are finished, reported and removed, so that the next run finds nothing")
     func done() async throws {
         try await withOrigin { origin in
-            let folder = try Folder()
+            let folder = try Directory()
             #expect(try await run(folder, [origin.url("/a"), origin.url("/b")]) == .success)
             #expect(text(folder, "a") == "this is /a\n" && text(folder, "b") == "this is /b\n")
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.queue) == ["lock"])
@@ -104,7 +104,7 @@ struct ManagedDownloadsTests {
     @Test("The next command line retries a failed download, whatever URLs it names")
     func failed() async throws {
         try await withOrigin { origin in
-            let folder = try Folder()
+            let folder = try Directory()
             let status = try await run(folder, [origin.url("/missing"), origin.url("/b")])
             #expect(status == .rejectedByStatus)
             #expect(text(folder, "b") != nil)
@@ -117,7 +117,7 @@ struct ManagedDownloadsTests {
 
     @Test("Stored downloads come first, keep their numbers and are not added twice")
     func plans() async throws {
-        let folder = try Folder()
+        let folder = try Directory()
         let urls = ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"]
         let (_, first) = try await open(folder, ["--retry", "1000000"] + urls)
         await first.prepare()
@@ -138,7 +138,7 @@ struct ManagedDownloadsTests {
 
     @Test("A second program with the same directory exits with 106 and says why")
     func shared() async throws {
-        let folder = try Folder()
+        let folder = try Directory()
         let (_, first) = try await open(folder, [])
         let error = await #expect(throws: UsageError.self) { try await open(folder, []) }
         #expect(error?.status == .alreadyInProgress)
@@ -149,8 +149,8 @@ struct ManagedDownloadsTests {
     }
 
     @Test("A directory that other users can write to is rejected")
-    func unsafeFolder() async throws {
-        let folder = try Folder()
+    func unsafeDirectory() async throws {
+        let folder = try Directory()
         try FileManager.default.createDirectory(
             atPath: folder.queue, withIntermediateDirectories: false,
             attributes: [.posixPermissions: 0o777])
@@ -161,7 +161,7 @@ struct ManagedDownloadsTests {
 
     @Test("A signal stops all downloads, pauses none, and stores even those that had not started")
     func interrupted() async throws {
-        let folder = try Folder()
+        let folder = try Directory()
         let urls = (1...7).map { "http://127.0.0.1:1/\($0)" }
         // It arrives before anything else.
         let status = try await run(folder, ["--retry", "1000000"] + urls) { 2 }
@@ -177,7 +177,7 @@ struct ManagedDownloadsTests {
     @Test("Credentials are never stored; a command line without URLs gives its own to all downloads")
     func credentials() async throws {
         try await withOrigin { origin in
-            let folder = try Folder()
+            let folder = try Directory()
             let url = origin.url("/secret")
             #expect(try await run(folder, ["--oauth2-bearer", "wr0ng", url]) == .rejectedByStatus)
             #expect(try !folder.contents().contains("wr0ng"))
@@ -198,7 +198,7 @@ struct ManagedDownloadsTests {
         arguments: [false, true])
     func namedAgain(_ isField: Bool) async throws {
         try await withOrigin { origin in
-            let folder = try Folder()
+            let folder = try Directory()
             #expect(try await run(folder, [origin.url("/secret")]) == .rejectedByStatus)
             let words = isField ? ["-H", "Authorization: Bearer t0ken"] : ["--oauth2-bearer", "t0ken"]
             #expect(try await run(folder, words + [origin.url("/secret")]) == .success)

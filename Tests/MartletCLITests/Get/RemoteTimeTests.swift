@@ -30,8 +30,8 @@ struct RemoteTimeTests {
         try await withOrigin { (origin) async throws in
             #expect(try await scene.run("-R", "-o", scene.file("a"), origin.url("/")) == .success)
             #expect(try seconds(scene, "a") == 784_111_777)
-            let folder = ["--output-dir", scene.path]
-            #expect(try await scene.run(["-R", "-O"] + folder + [origin.url("/b")]) == .success)
+            let directory = ["--output-dir", scene.path]
+            #expect(try await scene.run(["-R", "-O"] + directory + [origin.url("/b")]) == .success)
             #expect(try seconds(scene, "b") == 784_111_777)
             let words = ["-R", "--no-remote-time", "-o", scene.file("c"), origin.url("/")]
             #expect(try await scene.run(words) == .success)

@@ -21,9 +21,9 @@ struct ManualPageTests {
 
     @Test("The manual page lists every exit code of the sources, and no other one")
     func exitCodes() throws {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../../Sources/MartletCLI")
-        let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
+        let files = try #require(FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil))
         var codes: Set<Int32> = [128 + SIGINT, 128 + SIGTERM]
         for case let file as URL in files where file.pathExtension == "swift" {
             for match in try String(contentsOf: file, encoding: .utf8).matches(of: /ExitStatus\(code: ([0-9]+)\)/) {

@@ -52,35 +52,35 @@ struct InvalidationTests {
     }
 
     @Test("A response that was requested before an invalidation is not stored after it")
-    func ledger() {
-        var ledger = InvalidationLog()
-        let before = ledger.epoch
-        #expect(ledger.holds(before, for: "a"))
-        ledger.invalidate("a")
-        let after = ledger.epoch
-        #expect(!ledger.holds(before, for: "a") && ledger.holds(before, for: "b"))
-        #expect(ledger.holds(after, for: "a"))
-        ledger.invalidateAll()
-        #expect(!ledger.holds(after, for: "a") && !ledger.holds(after, for: "b"))
-        #expect(ledger.holds(ledger.epoch, for: "a"))
+    func invalidations() {
+        var invalidations = InvalidationLog()
+        let before = invalidations.epoch
+        #expect(invalidations.holds(before, for: "a"))
+        invalidations.invalidate("a")
+        let after = invalidations.epoch
+        #expect(!invalidations.holds(before, for: "a") && invalidations.holds(before, for: "b"))
+        #expect(invalidations.holds(after, for: "a"))
+        invalidations.invalidateAll()
+        #expect(!invalidations.holds(after, for: "a") && !invalidations.holds(after, for: "b"))
+        #expect(invalidations.holds(invalidations.epoch, for: "a"))
     }
 
     @Test("The invalidation log stays within its limit, and URLs that it dropped count as invalidated")
-    func boundedLedger() {
-        var ledger = InvalidationLog(limit: 4)
-        let start = ledger.epoch
-        for number in 0..<1000 { ledger.invalidate("u\(number % 7)") }
-        let recent = ledger.epoch
-        for number in 0..<3 { ledger.invalidate("v\(number)") }
-        #expect(!ledger.holds(start, for: "never named"))
-        #expect(ledger.holds(recent, for: "never named") && !ledger.holds(recent, for: "v0"))
+    func boundedLog() {
+        var invalidations = InvalidationLog(limit: 4)
+        let start = invalidations.epoch
+        for number in 0..<1000 { invalidations.invalidate("u\(number % 7)") }
+        let recent = invalidations.epoch
+        for number in 0..<3 { invalidations.invalidate("v\(number)") }
+        #expect(!invalidations.holds(start, for: "never named"))
+        #expect(invalidations.holds(recent, for: "never named") && !invalidations.holds(recent, for: "v0"))
     }
 
     @Test("Repeated invalidations of one URL do not evict others before the limit")
     func repeatedInvalidation() {
-        var ledger = InvalidationLog(limit: 4)
-        let start = ledger.epoch
-        for _ in 0..<100 { ledger.invalidate("a") }
-        #expect(!ledger.holds(start, for: "a") && ledger.holds(start, for: "b"))
+        var invalidations = InvalidationLog(limit: 4)
+        let start = invalidations.epoch
+        for _ in 0..<100 { invalidations.invalidate("a") }
+        #expect(!invalidations.holds(start, for: "a") && invalidations.holds(start, for: "b"))
     }
 }

@@ -6,11 +6,11 @@ enum CacheChild {
     ///
     /// - Returns: The output and the exit status.
     static func run(
-        _ folder: String, limit: Int, seed: Int, count: Int, urls: Int, maximum: Int, killAfter: Int? = nil
+        _ directory: String, limit: Int, seed: Int, count: Int, urls: Int, maximum: Int, killAfter: Int? = nil
     ) async throws -> (output: String, status: Int32) {
         try await PipedProcess.run {
             let words = [limit, seed, count, urls, maximum].map { "\($0)" }
-            let process = try PipedProcess.start([PipedProcess.program("MartletCacheChild"), folder] + words)
+            let process = try PipedProcess.start([PipedProcess.program("MartletCacheChild"), directory] + words)
             var output: [UInt8] = []
             while case let bytes = process.read(upTo: 1), !bytes.isEmpty {
                 output += bytes

@@ -31,7 +31,7 @@ extension DiskCache {
             return
         }
         do throws(StorageError) {
-            try withLedger { (ledger) throws(StorageError) in _ = try makeRoom(for: 0, &ledger) }
+            try withUsage { (usage) throws(StorageError) in _ = try makeRoom(for: 0, &usage) }
         } catch {
             note(error)
         }

@@ -13,7 +13,7 @@ struct DiskCacheFaultTests {
         "Each fault leads to a miss, an old or a new body, and the cache recovers",
         arguments: FaultyFileSystem.Call.allCases, [EIO, ENOSPC, EMFILE, EROFS])
     func failing(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let cache = try scene.cache(files: files)
         for (url, seed, count) in [("small", 1, 100), ("large", 2, 100_000), ("gone", 3, 100)] {
@@ -44,7 +44,7 @@ struct DiskCacheFaultTests {
 
     @Test("Short reads and writes change nothing")
     func shortPieces() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         files.limitPieces(to: 1000)
         let cache = try scene.cache(files: files)
@@ -56,7 +56,7 @@ struct DiskCacheFaultTests {
 
     @Test("A disk that is full at any byte retains the old entry and no partial one")
     func full() async throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let cache = try scene.cache(files: files)
         cache.put("a", seed: 1, count: 40_000)
@@ -80,7 +80,7 @@ struct DiskCacheFaultTests {
 
     @Test("File space is preallocated for a large body and not for a small one")
     func settingAside() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let cache = try scene.cache(files: files)
         files.fail(.init(.allocate, code: EIO))
@@ -92,7 +92,7 @@ struct DiskCacheFaultTests {
 
     @Test("Variants that could not be removed stay misses when another one is stored")
     func hiddenVariants() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let cache = try scene.cache(files: files)
         cache.put("a", seed: 1, language: "en")
@@ -109,7 +109,7 @@ struct DiskCacheFaultTests {
 
     @Test("A removed directory is a miss and is created again for the next entry")
     func vanishing() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         cache.put("a", seed: 1)
         cache.load()
@@ -123,7 +123,7 @@ struct DiskCacheFaultTests {
 
     @Test("A file instead of the directory makes each lookup a miss until it is a directory")
     func file() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         try FileManager.default.removeItem(atPath: scene.path)
         try Data([1]).write(to: URL(fileURLWithPath: scene.path))
         let cache = try scene.cache()
@@ -140,7 +140,7 @@ struct DiskCacheFaultTests {
 
     @Test("A directory of another user, or one that others can access, is rejected")
     func access() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         for mode in [0o750, 0o705, 0o720, 0o702] {
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: scene.path)
             #expect(throws: CacheDirectoryError.accessibleByOthers(path: scene.path)) { try scene.cache() }
@@ -159,12 +159,12 @@ struct DiskCacheFaultTests {
 
     @Test("Files are private to their owner, and missing parent directories are created")
     func modes() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try DiskCache(directory: scene.path + "/a/b", limit: 1 << 20)
         cache.put("a", count: 100_000)
         cache.saveIndex()
         let files = LinuxFileSystem()
-        let names = try files.names(inFolder: scene.path + "/a/b")
+        let names = try files.names(inDirectory: scene.path + "/a/b")
         #expect(names.count == 4)
         for name in names {
             let access = try files.status(at: "\(scene.path)/a/b/\(name)").access
@@ -176,7 +176,7 @@ struct DiskCacheFaultTests {
         "A body file that is truncated, longer, corrupted or missing delivers no wrong byte, and its entry is removed"
     )
     func damagedBody() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         for damage in 0..<5 {
             cache.put("a", seed: 7, count: 150_000)
@@ -207,7 +207,7 @@ struct DiskCacheFaultTests {
 
     @Test("An entry file that is damaged, truncated or of a newer version is a miss and is removed")
     func damagedEntry() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         cache.put("a", seed: 7, count: 50)
         let name = try #require(try scene.entryFiles.first)
@@ -228,7 +228,7 @@ struct DiskCacheFaultTests {
         var calls = 0
         while calls < 400 {
             await Task.yield()
-            let scene = try CacheFolderScene()
+            let scene = try CacheDirectoryScene()
             do {
                 let cache = try scene.cache()
                 cache.put("large", seed: 1, count: 70_000)

@@ -10,7 +10,7 @@ struct DiskCacheLimitTests {
         "The disk usage never exceeds the limit by a MiB, whatever is stored", arguments: EvictionOrder.allCases
     )
     func hard(_ order: EvictionOrder) async throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let limit: UInt64 = 4 << 20
         let cache = try scene.cache(limit: limit, order: order)
         var generator = SystemRandomNumberGenerator()
@@ -33,7 +33,7 @@ struct DiskCacheLimitTests {
 
     @Test("A body above an eighth of the limit is not stored, and an event reports it")
     func tooLarge() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache(limit: 1 << 20)
         let head = SampleResponse.head("a", seed: 1, count: 200_000)
         #expect(cache.begin(head, expectedByteCount: 200_000) == nil)
@@ -52,7 +52,7 @@ struct DiskCacheLimitTests {
 
     @Test("A lowered limit applies immediately, and a limit of 0 stores and finds nothing")
     func lowered() async throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache(limit: 8 << 20)
         for number in 0..<50 {
             await Task.yield()
@@ -69,7 +69,7 @@ struct DiskCacheLimitTests {
 
     @Test("The order of use is retained across a restart", arguments: EvictionOrder.allCases)
     func restart(_ order: EvictionOrder) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         do {
             let cache = try scene.cache(limit: 1 << 20, order: order)
             for number in 0..<20 { cache.put("u\(number)", count: 30_000) }
@@ -90,7 +90,7 @@ struct DiskCacheLimitTests {
         "A run that ends before the index is loaded retains the order, with its own uses as the newest",
         arguments: EvictionOrder.allCases)
     func shortRun(_ order: EvictionOrder) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         do {
             let cache = try scene.cache(limit: 1 << 20, order: order)
             cache.load()
@@ -120,7 +120,7 @@ struct DiskCacheLimitTests {
     @Test("With a missing or damaged index every entry is still found and evicted")
     func noIndex() throws {
         for bytes in [nil, [], Array("garbage".utf8)] as [[UInt8]?] {
-            let scene = try CacheFolderScene()
+            let scene = try CacheDirectoryScene()
             do {
                 let cache = try scene.cache(limit: 1 << 20)
                 for number in 0..<20 { cache.put("u\(number)", count: 30_000) }
@@ -137,8 +137,8 @@ struct DiskCacheLimitTests {
     }
 
     @Test("A damaged lock file makes the cache count the directory again")
-    func damagedLedger() throws {
-        let scene = try CacheFolderScene()
+    func damagedUsage() throws {
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache(limit: 1 << 20)
         for number in 0..<10 { cache.put("u\(number)", count: 30_000) }
         let counted = cache.statistics.byteCount

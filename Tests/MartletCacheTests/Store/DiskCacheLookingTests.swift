@@ -8,7 +8,7 @@ import Testing
 struct DiskCacheLookingTests {
     @Test("Inspecting a cache neither creates nor changes it, and evicts nothing")
     func changesNothing() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let owner = try scene.cache(limit: 1 << 20)
         for number in 0..<50 { owner.put("u\(number)", seed: 3, count: 10_000) }
         owner.saveIndex()
@@ -28,7 +28,7 @@ struct DiskCacheLookingTests {
 
     @Test("Entries are listed by URL, and damaged ones follow and are retained")
     func order() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let owner = try scene.cache()
         for url in ["c", "a", "d", "b"] { owner.put(url) }
         let victim = try scene.names.first { $0 != "lock" && $0 != "index" } ?? ""
@@ -52,7 +52,7 @@ struct DiskCacheLookingTests {
 
     @Test("A missing directory is not created, and one that is not a cache is not opened")
     func opening() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         #expect(throws: CacheOpeningError.missing(path: "\(scene.path)/none")) {
             try DiskCache(existing: "\(scene.path)/none")
         }
@@ -70,7 +70,7 @@ struct DiskCacheLookingTests {
 
     @Test("A cache without entries is still a cache")
     func emptied() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let owner = try scene.cache()
         owner.put("a")
         try scene.write([1], to: "notes.txt")
@@ -80,7 +80,7 @@ struct DiskCacheLookingTests {
 
     @Test("A directory that is removed during an inspection is not created again")
     func vanishes() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         try scene.cache().put("a")
         let guest = try DiskCache(existing: scene.path)
         try FileManager.default.removeItem(atPath: scene.path)
@@ -92,7 +92,7 @@ struct DiskCacheLookingTests {
 
     @Test("Removing all entries returns their number and size, and the owner's counts follow")
     func counts() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let owner = try scene.cache()
         for number in 0..<5 { owner.put("u\(number)", count: 50_000) }
         let before = try scene.allocated

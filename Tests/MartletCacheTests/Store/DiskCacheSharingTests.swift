@@ -9,7 +9,7 @@ import Testing
 struct DiskCacheSharingTests {
     @Test("Two caches find each other's entries and share one limit")
     func two() async throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let limit: UInt64 = 2 << 20
         let first = try scene.cache(limit: limit)
         let second = try scene.cache(limit: limit)
@@ -31,7 +31,7 @@ struct DiskCacheSharingTests {
     @Test(
         "While another process holds the lock, entries are found but not stored; afterwards both caches work")
     func locked() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         cache.put("a", seed: 1)
         let files = LinuxFileSystem()
@@ -49,7 +49,7 @@ struct DiskCacheSharingTests {
 
     @Test("A file of a running process is retained, and a file of a dead process is removed")
     func leftovers() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         let writer = try #require(cache.begin(SampleResponse.head("a", seed: 1, count: 50_000)))
         writer.append(SampleResponse.body(seed: 1, count: 50_000))
@@ -66,7 +66,7 @@ struct DiskCacheSharingTests {
 
     @Test("Two processes that store and read the same URLs never see a wrong body or an error")
     func processes() async throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         async let first = CacheChild.run(
             scene.path, limit: 2 << 20, seed: 1, count: 250, urls: 60, maximum: 200_000)
         async let second = CacheChild.run(
@@ -85,7 +85,7 @@ struct DiskCacheSharingTests {
 
     @Test("After a kill at any moment every hit of another process is a stored body")
     func kills() async throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache(limit: 2 << 20)
         for round in 1...8 {
             async let other = CacheChild.run(

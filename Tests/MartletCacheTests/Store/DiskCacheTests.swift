@@ -12,7 +12,7 @@ struct DiskCacheTests {
         "A stored response is found, also by the next process",
         arguments: [0, 1, 32_768, 32_769, 65_536, 300_000])
     func stores(_ count: Int) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         #expect(try scene.cache().put("a", seed: 5, count: count))
         let next = try scene.cache()
         #expect(next.seed(of: "a") == 5)
@@ -24,7 +24,7 @@ struct DiskCacheTests {
 
     @Test("Any part of a body can be read")
     func ranges() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         let body = SampleResponse.body(seed: 1, count: 200_000)
         cache.put("a", count: 200_000)
@@ -43,7 +43,7 @@ struct DiskCacheTests {
     @Test("A reader reads to the end even if its entry is replaced, removed or cleared")
     func readsOn() throws {
         for change in 0..<3 {
-            let scene = try CacheFolderScene()
+            let scene = try CacheDirectoryScene()
             let cache = try scene.cache()
             cache.put("a", seed: 1, count: 200_000)
             let reader = try #require(cache.find("a"))
@@ -60,7 +60,7 @@ struct DiskCacheTests {
 
     @Test("A truncated or discarded body is not stored, and the previous one is retained")
     func abandons() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         cache.put("a", seed: 1)
         for count in [10, 100_000] {
@@ -81,7 +81,7 @@ struct DiskCacheTests {
 
     @Test("A response that is invalidated while it arrives is not committed")
     func outdated() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         let writer = try #require(cache.begin(SampleResponse.head("a", seed: 2, count: 3)))
         writer.append(SampleResponse.body(seed: 2, count: 3))
@@ -91,7 +91,7 @@ struct DiskCacheTests {
 
     @Test("The last of two writers of one key to commit wins")
     func writers() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         let first = try #require(cache.begin(SampleResponse.head("a", seed: 1, count: 90_000)))
         let second = try #require(cache.begin(SampleResponse.head("a", seed: 2, count: 80_000)))
@@ -105,7 +105,7 @@ struct DiskCacheTests {
 
     @Test("A second reader receives a body while it is written, from memory and from the file")
     func joins() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         let body = SampleResponse.body(seed: 4, count: 100_000)
         let writer = try #require(cache.begin(SampleResponse.head("a", seed: 4, count: 100_000)))
@@ -126,7 +126,7 @@ struct DiskCacheTests {
 
     @Test("A 304 replaces the head but not the body", arguments: [100, 100_000])
     func updates(_ count: Int) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         cache.put("a", seed: 3, count: count)
         let reader = try #require(cache.find("a"))
@@ -142,7 +142,7 @@ struct DiskCacheTests {
 
     @Test("The head of an entry that was removed or replaced is not updated")
     func updatesNothing() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         cache.put("a", seed: 1)
         let reader = try #require(cache.find("a"))
@@ -156,7 +156,7 @@ struct DiskCacheTests {
 
     @Test("At most eight variants of a URL are stored, and a response without Vary replaces them")
     func variants() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         for number in 0..<10 {
             cache.put("a", seed: 20 + UInt64(number), language: "l\(number)", time: Int64(number))
@@ -177,7 +177,7 @@ struct DiskCacheTests {
 
     @Test("Another key with the same digest is a miss")
     func collisions() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         cache.put("a", seed: 1)
         let name = CacheFile.entry(EntryName(digest: CacheDigest(CacheKey(url: "b")), slot: 0)).name
@@ -190,7 +190,7 @@ struct DiskCacheTests {
 
     @Test("Entries are listed and verified, and damaged ones are removed")
     func verifies() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         for number in 1...5 { cache.put("u\(number)", seed: UInt64(number), count: number * 30_000) }
         var urls: [String] = []
@@ -212,7 +212,7 @@ struct DiskCacheTests {
         "A use that is noted after its entry was removed does not add the entry again",
         arguments: ["one key", "one variant", "all", "evicted"])
     func lateUse(_ removal: String) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         cache.load()
         cache.put("a")
@@ -229,7 +229,7 @@ struct DiskCacheTests {
 
     @Test("An entry that another process removed does not count as evicted")
     func removedElsewhere() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         cache.load()
         for url in ["a", "b"] { cache.put(url) }
@@ -240,8 +240,8 @@ struct DiskCacheTests {
 
     @Test("Files that are not the cache's are not followed, counted or removed")
     func foreign() throws {
-        let scene = try CacheFolderScene()
-        let outside = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
+        let outside = try CacheDirectoryScene()
         try outside.write([9], to: "canary")
         let cache = try scene.cache(limit: 1 << 20)
         cache.put("a", seed: 1)
@@ -249,8 +249,8 @@ struct DiskCacheTests {
         let name = CacheFile.entry(EntryName(digest: CacheDigest(CacheKey(url: "b")), slot: 0)).name
         try FileManager.default.createSymbolicLink(
             atPath: "\(scene.path)/\(name)", withDestinationPath: "\(outside.path)/canary")
-        try LinuxFileSystem().makeFolder("\(scene.path)/\(String(entry.dropLast())+"5")")
-        try LinuxFileSystem().makeFolder("\(scene.path)/folder")
+        try LinuxFileSystem().makeDirectory("\(scene.path)/\(String(entry.dropLast())+"5")")
+        try LinuxFileSystem().makeDirectory("\(scene.path)/directory")
         try scene.write([1], to: "notes.txt")
         let next = try scene.cache(limit: 1 << 20)
         next.load()

@@ -8,7 +8,7 @@ import Testing
 struct HeldLockTests {
     @Test("A process waits once for a held lock, and then each call tries once until it is free")
     func waitsOnce() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let cache = try scene.cache(files: files)
         #expect(cache.put("a"))
@@ -40,7 +40,7 @@ struct HeldLockTests {
 
     @Test("An entry that is removed while the lock is held is not found again")
     func removes() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         for url in ["a", "b", "c"] { cache.put(url) }
         let holder = try LinuxFileSystem().open("\(scene.path)/lock", for: .updating)

@@ -14,7 +14,7 @@ struct ResponseStoreFaultTests {
         "During any fault memory serves its entries, and writes them when the disk recovers",
         arguments: FaultyFileSystem.Call.allCases, [EIO, ENOSPC, EROFS])
     func failing(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache(files: files))
         store.put("old", seed: 1)
@@ -40,7 +40,7 @@ struct ResponseStoreFaultTests {
 
     @Test("Under memory pressure unwritten entries are written, and a later cache finds them")
     func pressure() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache(files: files))
         files.fill(after: 0)
@@ -61,7 +61,7 @@ struct ResponseStoreFaultTests {
 
     @Test("Unwritten entries that are evicted from memory are written to disk")
     func evicted() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let store = ResponseStore(memoryLimit: 20_000, disk: try scene.cache(files: files))
         files.fill(after: 0)
@@ -77,7 +77,7 @@ struct ResponseStoreFaultTests {
         "Entries that a promoted hit evicts are written by the next blocking call, unless they are invalidated"
     )
     func drivenOut() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let store = ResponseStore(memoryLimit: 20_000, disk: try scene.cache(files: files))
         for number in 0..<50 { store.put("u\(number)", seed: 2) }
@@ -98,7 +98,7 @@ struct ResponseStoreFaultTests {
 
     @Test("A head that only memory could store is later written to disk, and the body is retained")
     func freshened() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let disk = try scene.cache(files: files)
         let store = ResponseStore(memoryLimit: 1 << 20, disk: disk)
@@ -120,7 +120,7 @@ struct ResponseStoreFaultTests {
 
     @Test("If the directory disappears, memory still serves, and the directory is created again")
     func vanishing() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())
         store.put("a", seed: 1)
         try FileManager.default.removeItem(atPath: scene.path)

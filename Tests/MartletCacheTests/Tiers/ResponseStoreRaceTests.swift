@@ -36,7 +36,7 @@ struct ResponseStoreRaceTests {
         "Eight concurrent users of the same URLs see no wrong body and none from before an invalidation",
         arguments: [true, false])
     func race(_ hasDisk: Bool) async throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let disk = hasDisk ? try scene.cache(limit: 2 << 20) : nil
         let store = ResponseStore(memoryLimit: 200_000, disk: disk)
         let versions = Versions()
@@ -76,7 +76,7 @@ struct ResponseStoreRaceTests {
         "An entry that is found on disk during its removal is not promoted to memory",
         arguments: Change.allCases)
     func movingUp(_ change: Change) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache(files: files))
         let key = CacheKey(url: "a")

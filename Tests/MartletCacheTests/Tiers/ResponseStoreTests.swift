@@ -7,13 +7,13 @@ import Testing
 
 @Suite("Memory cache with a disk cache")
 struct ResponseStoreTests {
-    private let scene: CacheFolderScene
+    private let scene: CacheDirectoryScene
     private let disk: DiskCache
     private let store: ResponseStore
     private let key = CacheKey(url: "a")
 
     init() throws {
-        scene = try CacheFolderScene()
+        scene = try CacheDirectoryScene()
         disk = try scene.cache()
         store = ResponseStore(memoryLimit: 1 << 20, disk: disk)
     }
@@ -325,7 +325,7 @@ struct ResponseStoreTests {
 
     @Test("A hit in memory also counts as a use on disk and protects the entry from eviction")
     func usedOnDisk() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let disk = try scene.cache(limit: 256 << 10)
         let store = ResponseStore(memoryLimit: 4 << 20, disk: disk)
         for number in 0..<200 {

@@ -19,7 +19,7 @@ struct ResponseWriterTests {
         "A body can be read from its beginning while it arrives, after it is stored and after it is discarded",
         arguments: [100, 20_000, 60_000, 400_000], [true, false])
     func readable(_ count: Int, _ isKnown: Bool) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let body = SampleResponse.body(seed: 5, count: count)
         for isStored in [true, false] {
             let store = ResponseStore(memoryLimit: 400_000, disk: try scene.cache())
@@ -50,7 +50,7 @@ struct ResponseWriterTests {
         "A response that is withdrawn before or after it is stored is in neither tier",
         arguments: [100, 400_000], [true, false])
     func withdrawn(_ count: Int, _ isStored: Bool) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let stores = [
             ResponseStore(memoryLimit: 8 << 20, disk: try scene.cache()),
             ResponseStore(memoryLimit: 8 << 20, disk: nil),
@@ -72,7 +72,7 @@ struct ResponseWriterTests {
 
     @Test("A body that is shorter or longer than its announced length is in neither tier")
     func wrongLength() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let stores = [
             ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache()),
             ResponseStore(memoryLimit: 1 << 20, disk: nil),
@@ -90,7 +90,7 @@ struct ResponseWriterTests {
 
     @Test("Trailers are stored in both tiers, and an empty body is stored")
     func trailers() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())
         let writer = try begin(store, count: 0)
         let trailers = FieldBlock([("X-Sum", "1")])
@@ -116,7 +116,7 @@ struct ResponseWriterTests {
         "If the disk fails during a write, memory stores a small body, and a large one is discarded",
         arguments: [90_000, 300_000])
     func diskFails(_ count: Int) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache(files: files))
         let writer = try begin(store, count: count)
@@ -133,7 +133,7 @@ struct ResponseWriterTests {
     @Test(
         "A body that outgrows memory moves to disk, and one that is too large for the disk stays in memory")
     func otherTier() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let disk = try scene.cache(limit: 256 << 10)
         let store = ResponseStore(memoryLimit: 1 << 20, disk: disk)
         let count = 100_000
@@ -151,7 +151,7 @@ struct ResponseWriterTests {
 
     @Test("Releasing a replaced larger body frees its disk space")
     func letsGo() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let store = ResponseStore(memoryLimit: 0, disk: try scene.cache())
         for number in 0..<3 {
             let writer = try begin(store, count: 100_000, expected: 100_000)
@@ -165,8 +165,8 @@ struct ResponseWriterTests {
     }
 
     /// Returns the number of files in the directory that this process has open after their removal.
-    private func deletedFiles(in scene: CacheFolderScene) -> Int {
-        let names = (try? LinuxFileSystem().names(inFolder: "/proc/self/fd")) ?? []
+    private func deletedFiles(in scene: CacheDirectoryScene) -> Int {
+        let names = (try? LinuxFileSystem().names(inDirectory: "/proc/self/fd")) ?? []
         return names.count { name in
             let target =
                 (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")) ?? ""

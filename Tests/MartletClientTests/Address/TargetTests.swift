@@ -13,7 +13,7 @@ struct TargetTests {
         let method: HTTPRequest.Method
         /// Whether the function ignores the method of a request.
         var decidesMethod = false
-        let call: @Sendable (HTTPSession, any HTTPTarget, TemporaryFolder) async throws -> Void
+        let call: @Sendable (HTTPSession, any HTTPTarget, TemporaryDirectory) async throws -> Void
     }
 
     private static let options = DownloadOptions(segments: 1, retry: DownloadRetry(maximumRetries: 1))
@@ -53,14 +53,14 @@ struct TargetTests {
         Shape(testDescription: "upload", method: .post) { session, target, _ in
             try await session.upload(.text("x"), to: target)
         },
-        Shape(testDescription: "save", method: .get) { session, target, folder in
-            try await session.save(target, to: folder.path("f").string, overwrites: true)
+        Shape(testDescription: "save", method: .get) { session, target, directory in
+            try await session.save(target, to: directory.path("f").string, overwrites: true)
         },
         Shape(testDescription: "task", method: .get) { session, target, _ in
             _ = try await session.task(for: target).value
         },
-        Shape(testDescription: "download task", method: .get) { session, target, folder in
-            _ = try await session.downloadTask(for: target, to: folder.path("f").string).value
+        Shape(testDescription: "download task", method: .get) { session, target, directory in
+            _ = try await session.downloadTask(for: target, to: directory.path("f").string).value
         },
         Shape(testDescription: "lines", method: .get) { session, target, _ in
             for try await _ in session.lines(from: target) {}
@@ -73,12 +73,12 @@ struct TargetTests {
         Shape(testDescription: "deliveries", method: .get) { session, target, _ in
             for try await _ in session.deliveries(for: target) {}
         },
-        Shape(testDescription: "download in parts", method: .get) { session, target, folder in
-            try await session.download(target, to: folder.path("f"), options: TargetTests.options)
+        Shape(testDescription: "download in parts", method: .get) { session, target, directory in
+            try await session.download(target, to: directory.path("f"), options: TargetTests.options)
         },
-        Shape(testDescription: "started download", method: .get) { session, target, folder in
+        Shape(testDescription: "started download", method: .get) { session, target, directory in
             _ = try await session.startDownload(
-                target, to: .file(folder.path("f").string), options: TargetTests.options
+                target, to: .file(directory.path("f").string), options: TargetTests.options
             ).value
         },
         Shape(testDescription: "host", method: .get, decidesMethod: true) { session, target, _ in
@@ -92,7 +92,7 @@ struct TargetTests {
     @Test(
         "Strings, substrings, both URL types and requests all lead to the same URL", arguments: shapes)
     func kinds(_ shape: Shape) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(handler: .fixed(Self.response)) { origin in
             let text = origin.url("/p?a=1")
             let part: Substring = text[...]
@@ -101,8 +101,8 @@ struct TargetTests {
                 try HTTPRequest(method: shape.method, url: text),
             ]
             for target in targets {
-                try? FileManager.default.removeItem(atPath: folder.path("f").string)
-                try await shape.call(HTTPSession.own(), target, folder)
+                try? FileManager.default.removeItem(atPath: directory.path("f").string)
+                try await shape.call(HTTPSession.own(), target, directory)
             }
             #expect(origin.requests.count == targets.count)
             for request in origin.requests {
@@ -116,14 +116,14 @@ struct TargetTests {
         "A request contributes its header fields, and its method unless the function sets one",
         arguments: shapes)
     func requests(_ shape: Shape) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(handler: .fixed(Self.response)) { origin in
             let keepsMethod =
                 !shape.decidesMethod && shape.testDescription.hasSuffix("download in parts") == false
                 && shape.testDescription != "started download"
             let request = try HTTPRequest(
                 method: keepsMethod ? .put : .get, url: origin.url(), headers: [.accept: "text/mine"])
-            try await shape.call(HTTPSession.own(), request, folder)
+            try await shape.call(HTTPSession.own(), request, directory)
             let sent = try #require(origin.requests.first)
             #expect(sent.method == (keepsMethod ? .put : shape.method))
             #expect(sent.headers["Accept"] == "text/mine")
@@ -132,11 +132,11 @@ struct TargetTests {
 
     @Test("An invalid string is rejected before sending, with an error that names the character", arguments: shapes)
     func bad(_ shape: Shape) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let session = HTTPSession.own()
         for (text, part) in [("http://exa mple.test/", "character 10"), ("exam\u{1}ple.test", "character 4")] {
             if shape.testDescription == "host", !text.hasPrefix("http") { continue }
-            let error = await #expect(throws: HTTPError.self) { try await shape.call(session, text, folder) }
+            let error = await #expect(throws: HTTPError.self) { try await shape.call(session, text, directory) }
             #expect(error?.code == .invalidURL)
             #expect(error?.phase == .preparing)
             #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
@@ -146,10 +146,10 @@ struct TargetTests {
 
     @Test("A segmented download only accepts GET requests, and the error names the other method")
     func otherMethod() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let request = try HTTPRequest(method: .post, url: "http://a.test/")
         let error = await #expect(throws: HTTPError.self) {
-            try await HTTPSession.own().download(request, to: folder.path("f"), options: Self.options)
+            try await HTTPSession.own().download(request, to: directory.path("f"), options: Self.options)
         }
         #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("POST") == true)

@@ -147,8 +147,8 @@ struct NetrcFileTests {
 
     @Test("A file that others can read or write is loaded with a warning")
     func files() async throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path + "/netrc"
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/netrc"
         try Data("machine a login j password p".utf8).write(to: URL(filePath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
         let open = try await NetrcFile.load(FilePath(path))
@@ -159,6 +159,6 @@ struct NetrcFileTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o622], ofItemAtPath: path)
         #expect(try await NetrcFile.load(FilePath(path)).warnings == [.isWritableByOthers])
         await #expect(throws: StorageError.self) { try await NetrcFile.load(FilePath(path + "x")) }
-        await #expect(throws: StorageError.self) { try await NetrcFile.load(FilePath(folder.path)) }
+        await #expect(throws: StorageError.self) { try await NetrcFile.load(FilePath(directory.path)) }
     }
 }

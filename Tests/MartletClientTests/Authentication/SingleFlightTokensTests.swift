@@ -9,7 +9,7 @@ import Testing
 
 /// A provider of the tokens `t0`, `t1` and so on, which counts its calls.
 final class CountingTokens: TokenProvider {
-    struct Refused: Error {}
+    struct Rejected: Error {}
 
     private struct State {
         var tokens = 0
@@ -44,7 +44,7 @@ final class CountingTokens: TokenProvider {
             if Task.isCancelled { state.isCancelled = true }
             if state.failures > 0 {
                 state.failures -= 1
-                throw Refused()
+                throw Rejected()
             }
             return "t\(state.refreshes)"
         }
@@ -111,7 +111,7 @@ struct SingleFlightTokensTests {
         _ = await eventually { provider.counts[1] == 1 }
         let waiting = Task { try await tokens.token() }
         gate.settle(.success(()))
-        await #expect(throws: CountingTokens.Refused.self) { try await first.value }
+        await #expect(throws: CountingTokens.Rejected.self) { try await first.value }
         // A caller that waited for the failed refresh gets its error. A later caller fetched for itself.
         let others = await waiting.result
         if case .success(let token) = others { #expect(token == "t0") }

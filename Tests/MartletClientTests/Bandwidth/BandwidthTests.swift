@@ -25,7 +25,7 @@ extension OneAtATime {
             "Uploads and downloads keep to the rate of a session, of a host and of a call",
             arguments: Way.allCases)
         func keepsRate(_ way: Way) async throws {
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             let (size, rate) = (BandwidthTests.size, BandwidthRate.bytesPerSecond(BandwidthTests.perSecond))
             try await TestOrigin.withOrigin { request in
                 var count = 0
@@ -44,7 +44,7 @@ extension OneAtATime {
                 switch way {
                 case .downloaded:
                     try await session.download(
-                        HTTPRequest(method: .get, url: origin.url()), to: folder.path("file"))
+                        HTTPRequest(method: .get, url: origin.url()), to: directory.path("file"))
                 case .sentBytes, .sentStream:
                     let bytes = TestPattern.bytes(from: 0, count: size)
                     let answer = try await session.send(
@@ -63,7 +63,7 @@ extension OneAtATime {
                 }
                 let taken = ContinuousClock.now - begun
                 #expect(taken >= BandwidthTests.shortest(size, at: BandwidthTests.perSecond))
-                #expect(taken < Patience.ending)
+                #expect(taken < TestTimeouts.ending)
                 #expect(session.core.bandwidth.waitingCount == 0)
             }
         }
@@ -161,7 +161,7 @@ extension OneAtATime {
                     let begun = ContinuousClock.now
                     await task.cancel()
                     await #expect(throws: CancellationError.self) { try await task.value }
-                    #expect(ContinuousClock.now - begun < Patience.ending)
+                    #expect(ContinuousClock.now - begun < TestTimeouts.ending)
                 } else {
                     let error = try #require(await #expect(throws: HTTPError.self) { try await task.value })
                     #expect(error.timeout == .total)

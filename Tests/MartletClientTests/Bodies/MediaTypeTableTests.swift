@@ -51,15 +51,15 @@ struct MediaTypeTableTests {
 
     @Test("A table is read from a file, and a missing file is an error")
     func files() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write(Array("x-world/x-sea sea\n".utf8), to: "mime.types")
-        let table = try await MediaTypeTable(contentsOf: folder.path("mime.types"))
+        let directory = try TemporaryDirectory()
+        try directory.write(Array("x-world/x-sea sea\n".utf8), to: "mime.types")
+        let table = try await MediaTypeTable(contentsOf: directory.path("mime.types"))
         #expect(table.contentType(ofFile: "a.sea") == "x-world/x-sea")
         await #expect(throws: StorageError.self) {
-            _ = try await MediaTypeTable(contentsOf: folder.path("none"))
+            _ = try await MediaTypeTable(contentsOf: directory.path("none"))
         }
         await #expect(throws: StorageError.self) {
-            _ = try await MediaTypeTable(contentsOf: FilePath(folder.path))
+            _ = try await MediaTypeTable(contentsOf: FilePath(directory.path))
         }
     }
 
@@ -74,9 +74,9 @@ struct MediaTypeTableTests {
 
     @Test("Files of a form have the type that is given, or else the type of the form's table")
     func form() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write([1], to: "a.sea")
-        let path = folder.path("a.sea")
+        let directory = try TemporaryDirectory()
+        try directory.write([1], to: "a.sea")
+        let path = directory.path("a.sea")
         let body = HTTPBody.multipart { form in
             form.mediaTypes = table("x-world/x-sea sea")
             form.file("one", at: path)

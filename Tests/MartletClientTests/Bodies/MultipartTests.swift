@@ -67,10 +67,10 @@ struct MultipartTests {
 
     @Test("Fields, data, files and other bodies arrive unchanged, in order, with an exact length")
     func everyKind() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let content = TestPattern.bytes(from: 0, count: 300_000)
-        try folder.write(content, to: "sea.PNG")
-        let path = folder.path("sea.PNG")
+        try directory.write(content, to: "sea.PNG")
+        let path = directory.path("sea.PNG")
         let body = HTTPBody.multipart { form in
             form.field("a", "1\n2")
             form.file("photo", at: path)
@@ -102,9 +102,9 @@ struct MultipartTests {
 
     @Test("A form can be a literal of parts, and each verb of a session and a host sends it")
     func literals() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write(Array("png".utf8), to: "sea.png")
-        let path = folder.path("sea.png")
+        let directory = try TemporaryDirectory()
+        try directory.write(Array("png".utf8), to: "sea.png")
+        let path = directory.path("sea.png")
         let form: MultipartForm = [
             .field("title", "Sea"), .file("photo", at: path), .data("raw", Array("x".utf8), filename: "a.bin"),
             .part("note", .json(["k": "v"]), headers: ["X-Note": "hello"]),
@@ -235,13 +235,13 @@ struct MultipartTests {
     @Test(
         "A file whose length changes after the request starts is an error", arguments: [0, 999, 1001])
     func changedFile(_ later: Int) async throws {
-        let folder = try TemporaryFolder()
-        try folder.write(TestPattern.bytes(from: 0, count: 1000), to: "f")
-        let path = folder.path("f")
+        let directory = try TemporaryDirectory()
+        try directory.write(TestPattern.bytes(from: 0, count: 1000), to: "f")
+        let path = directory.path("f")
         let body = HTTPBody.multipart { form in
             form.stream("first", length: 1) {
                 // The first part is read before the file.
-                try? folder.write(TestPattern.bytes(from: 0, count: later), to: "f")
+                try? directory.write(TestPattern.bytes(from: 0, count: later), to: "f")
                 return Pieces("x")
             }
             form.file("f", at: path)
@@ -285,9 +285,9 @@ struct MultipartTests {
 
     @Test("A form with more files than available descriptors opens one file at a time")
     func manyFiles() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write(Array("x".utf8), to: "f")
-        let path = folder.path("f")
+        let directory = try TemporaryDirectory()
+        try directory.write(Array("x".utf8), to: "f")
+        let path = directory.path("f")
         let receipt = try await receipt(
             of: .multipart { form in for index in 0..<3000 { form.file("f\(index)", at: path) } })
         #expect(receipt.length == "\(receipt.body.count)")

@@ -74,11 +74,11 @@ struct CacheAccountTests {
 
     @Test("The progress of a task ends with the whole cached body", arguments: [UInt64(0), 1000, 2_000_000])
     func progress(size: UInt64) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("").with { $0.body = .pattern(size) }
         } run: { origin async throws in
-            let (session, _) = try CacheScene.session(folder)
+            let (session, _) = try CacheScene.session(directory)
             let request = try HTTPRequest(.get, origin)
             for source in [HTTPExchange.Source.network, .cache] {
                 let task = await session.task(for: request)
@@ -137,7 +137,7 @@ struct CacheAccountTests {
     @Test(
         "The statistics match the requests at the origin for random requests", arguments: [1, 5], [true, false])
     func agreement(lanes: Int, hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             guard request.method == .get || request.method == .head else { return OriginResponse(204) }
             let language = request.headers["Accept-Language"] ?? ""
@@ -153,7 +153,7 @@ struct CacheAccountTests {
             default: return CacheScene.answer(text, "no-store", fields)
             }
         } run: { origin async throws in
-            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, cache) = try CacheScene.session(hasDisk ? directory : nil)
             let served = Shared(UInt64(0))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for lane in 0..<lanes {

@@ -30,11 +30,11 @@ struct CacheCodingTests {
         "A response stored with gzip is only served to requests that accept gzip, even without Vary",
         arguments: [true, false], [true, false])
     func unaccepted(varies: Bool, hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin {
             CacheCodingTests.respond($0, varies: varies)
         } run: { origin async throws in
-            let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, _) = try CacheScene.session(hasDisk ? directory : nil)
             let url = origin.url()
             for _ in 0..<2 {
                 let exchange = try await session.get(url)

@@ -111,10 +111,10 @@ struct CacheExceptionTests {
 
     @Test("An unsafe request also invalidates responses that are stored for other users", arguments: [false, true])
     func othersToo(_ hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(.plain, handler: .fixed(CacheScene.answer("page"))) { origin in
             let (session, _) = try CacheScene.session(
-                hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
+                hasDisk ? directory : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
             func source(_ token: String) async throws -> HTTPExchange.Source {
                 try await session.get(origin.url(), headers: [.authorization: "Bearer \(token)"]).source
             }

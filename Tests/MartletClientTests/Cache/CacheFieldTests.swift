@@ -89,7 +89,7 @@ struct CacheFieldTests {
             ("\"strong\"", ""), ("W/\"weak\"", ""), ("", past), ("\"both\"", past), ("W/\"both\"", past),
         ], [true, false])
     func validators(_ validators: (tag: String, date: String), isOnDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             var fields: OriginFields = ["Cache-Control": "max-age=0"]
             if !validators.tag.isEmpty { fields.append("ETag", validators.tag) }
@@ -102,7 +102,7 @@ struct CacheFieldTests {
                 : OriginResponse(200, headers: fields, body: .text("body"))
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(
-                isOnDisk ? folder : nil, memory: isOnDisk ? .bytes(0) : .mebibytes(1))
+                isOnDisk ? directory : nil, memory: isOnDisk ? .bytes(0) : .mebibytes(1))
             _ = try await session.get(origin.url())
             let second = try await session.get(origin.url())
             #expect(second.source == .validatedCache && second.statusCode == 200 && second.text == "body")
@@ -119,7 +119,7 @@ struct CacheFieldTests {
 
     @Test("Fields of a 304 are stored on disk for the next session, also with large bodies")
     func freshenedOnDisk() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             let isAsked = request.headers["If-None-Match"] != nil
             return OriginResponse(
@@ -129,12 +129,12 @@ struct CacheFieldTests {
                     "Cache-Control": isAsked ? "max-age=600" : "max-age=0",
                 ], body: isAsked ? .empty : .pattern(request.path == "/small" ? 10 : 200_000))
         } run: { origin async throws in
-            let (session, _) = try CacheScene.session(folder, memory: .bytes(0))
+            let (session, _) = try CacheScene.session(directory, memory: .bytes(0))
             for path in ["/small", "/large"] {
                 _ = try await session.get(origin.url(path))
                 #expect(try await session.get(origin.url(path)).source == .validatedCache)
             }
-            let (next, _) = try CacheScene.session(folder, memory: .bytes(0))
+            let (next, _) = try CacheScene.session(directory, memory: .bytes(0))
             for (path, count) in [("/small", 10), ("/large", 200_000)] {
                 let exchange = try await next.get(origin.url(path))
                 #expect(exchange.source == .cache && exchange.field("X-Turn") == "2")
@@ -170,13 +170,13 @@ struct CacheFieldTests {
 
     @Test("Storing a ninth variant of a URL evicts the oldest variant", arguments: [true, false])
     func variants(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             CacheScene.answer(
                 request.headers["Accept-Language"] ?? "", "max-age=600", ["Vary": "Accept-Language"])
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(
-                hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
+                hasDisk ? directory : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
             func source(_ number: Int) async throws -> HTTPExchange.Source {
                 let exchange = try await session.get(
                     origin.url(), headers: CacheScene.fields(("Accept-Language", "x-\(number)")))
@@ -194,8 +194,8 @@ struct CacheFieldTests {
     }
 
     @Test("The statistics of stores, evictions and bytes match the origin's responses", arguments: [true, false])
-    func ledger(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+    func invalidations(hasDisk: Bool) async throws {
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             let count = UInt64(request.path.split(separator: "/").last.flatMap { Int($0) } ?? 0)
             return CacheScene.answer("", request.path.hasPrefix("/no") ? "no-store" : "max-age=600").with {
@@ -203,7 +203,7 @@ struct CacheFieldTests {
             }
         } run: { origin async throws in
             let (session, cache) = try CacheScene.session(
-                hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .kibibytes(96))
+                hasDisk ? directory : nil, memory: hasDisk ? .bytes(0) : .kibibytes(96))
             var (stored, served) = (0, 0)
             for number in 0..<60 {
                 let count = 1000 + number * 100

@@ -22,13 +22,13 @@ struct CacheForeignValidationTests {
         "After a 304 for a different entity tag, the request is repeated without conditions",
         arguments: [true, false])
     func endless(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let respond = CacheForeignValidationTests.respond(
             CacheScene.answer("x", "max-age=0", ["ETag": "\"a\""]))
         try await TestOrigin.withOrigin {
             respond($0)
         } run: { origin async throws in
-            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, cache) = try CacheScene.session(hasDisk ? directory : nil)
             _ = try await session.get(origin.url())
             let answer = try await session.get(origin.url())
             #expect(answer.statusCode == 304 && answer.source == .network && answer.body.isEmpty)

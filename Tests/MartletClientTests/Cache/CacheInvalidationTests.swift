@@ -25,11 +25,11 @@ struct CacheInvalidationTests {
     }
 
     private func isInvalidated(_ method: String, status: Int, _ expected: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             request.method == .get ? CacheScene.answer("\(request.path)") : OriginResponse(status)
         } run: { origin async throws in
-            let (session, _) = try CacheScene.session(folder)
+            let (session, _) = try CacheScene.session(directory)
             _ = try await session.get(origin.url("/x"))
             let request = try HTTPRequest(HTTPRequest.Method(method) ?? .post, origin, "/x")
             #expect(try await session.send(request, body: .bytes([1])).statusCode == status)
@@ -40,8 +40,8 @@ struct CacheInvalidationTests {
     @Test(
         "A newer response invalidates the stored one even if it cannot be stored itself",
         arguments: ["length", "chunked", "condition", "precondition"], [true, false])
-    func superseded(_ way: String, _ hasFolder: Bool) async throws {
-        let folder = hasFolder ? try TemporaryFolder() : nil
+    func superseded(_ way: String, _ hasDirectory: Bool) async throws {
+        let directory = hasDirectory ? try TemporaryDirectory() : nil
         try await TestOrigin.withOrigin { request in
             guard request.headers["X-New"] != nil else {
                 return CacheScene.answer("old", "max-age=600", ["ETag": "\"1\""])
@@ -53,9 +53,9 @@ struct CacheInvalidationTests {
             }
         } run: { origin async throws in
             let cache: ResponseCache =
-                if let folder {
+                if let directory {
                     try .at(
-                        FilePath(folder.path).appending("cache"), memory: .mebibytes(1), disk: .mebibytes(1),
+                        FilePath(directory.path).appending("cache"), memory: .mebibytes(1), disk: .mebibytes(1),
                         options: .withoutPressure)
                 } else {
                     .memoryOnly(.mebibytes(1), options: .withoutPressure)
@@ -138,7 +138,7 @@ struct CacheInvalidationTests {
 
     @Test("Removing a URL removes its responses for all users, also from disk", arguments: [true, false])
     func removedForAll(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             CacheScene.answer(request.headers["Authorization"] ?? "nobody")
         } run: { origin async throws in
@@ -161,13 +161,13 @@ struct CacheInvalidationTests {
                 }
                 return sources
             }
-            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, cache) = try CacheScene.session(hasDisk ? directory : nil)
             #expect(try await sources(session) == Array(repeating: .network, count: 6))
             await cache.remove(try HTTPURL(origin.url("/gone")))
             if hasDisk {
                 // A new session has an empty memory, so it serves only what is on disk.
                 await cache.flush()
-                let (other, _) = try CacheScene.session(folder)
+                let (other, _) = try CacheScene.session(directory)
                 #expect(
                     try await sources(other)
                         == Array(repeating: .cache, count: 3) + Array(repeating: .network, count: 3))

@@ -41,12 +41,12 @@ struct CacheProgressTests {
 
     @Test("The reader of a stored body is in the state receiving and has byte counts", arguments: [true, false])
     func stored(onDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("").with { $0.body = .pattern(2_000_000) }
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(
-                onDisk ? folder : nil, memory: onDisk ? .bytes(0) : .mebibytes(32))
+                onDisk ? directory : nil, memory: onDisk ? .bytes(0) : .mebibytes(32))
             _ = try await session.get(origin.url())
             let open = try await session.open(origin.url())
             #expect(open.source == .cache)

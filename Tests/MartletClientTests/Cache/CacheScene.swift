@@ -19,12 +19,12 @@ enum CacheScene {
 
     /// Makes a session with a cache in memory only, or in a directory with memory in front of it.
     static func session(
-        _ folder: TemporaryFolder? = nil, options: ResponseCache.Options = .withoutPressure,
+        _ directory: TemporaryDirectory? = nil, options: ResponseCache.Options = .withoutPressure,
         memory: ByteCount = .mebibytes(32), _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> (HTTPSession, ResponseCache) {
         let cache: ResponseCache =
-            if let folder {
-                try .at(FilePath(folder.path).appending("cache"), memory: memory, options: options)
+            if let directory {
+                try .at(FilePath(directory.path).appending("cache"), memory: memory, options: options)
             } else {
                 .memoryOnly(memory, options: options)
             }
@@ -79,8 +79,8 @@ enum CacheScene {
     }
 
     /// Returns the files below a directory, without the index and the lock that every cache has.
-    static func files(_ folder: TemporaryFolder) -> [String] {
-        let files = (try? FileManager.default.subpathsOfDirectory(atPath: folder.path)) ?? []
+    static func files(_ directory: TemporaryDirectory) -> [String] {
+        let files = (try? FileManager.default.subpathsOfDirectory(atPath: directory.path)) ?? []
         return files.filter { !$0.hasSuffix("/index") && !$0.hasSuffix("/lock") }.sorted()
     }
 }

@@ -36,7 +36,7 @@ struct CacheSecrecyTests {
     }
 
     private func noTrace(_ head: OriginResponse, headers: HTTPHeaders) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let signals = SignalBox()
         try await TestOrigin.withOrigin { _ in
             head.with {
@@ -48,21 +48,21 @@ struct CacheSecrecyTests {
             }
         } run: { origin async throws in
             signals.use(origin)
-            let (session, cache) = try CacheScene.session(folder)
+            let (session, cache) = try CacheScene.session(directory)
             await cache.flush()
-            let before = CacheScene.files(folder)
+            let before = CacheScene.files(directory)
             let request = try HTTPRequest(.get, origin, "/", headers.validated())
             try await session.stream(request) { _, body in
                 var count = 0
                 for try await piece in body {
                     count += piece.count
-                    #expect(CacheScene.files(folder) == before)
+                    #expect(CacheScene.files(directory) == before)
                     if count >= 300_000 { signals.raise("rest") }
                 }
                 #expect(count == 600_000)
             }
             await cache.flush()
-            #expect(CacheScene.files(folder) == before)
+            #expect(CacheScene.files(directory) == before)
             #expect(cache.statistics.memoryEntries == 0 && cache.statistics.diskEntries == 0)
         }
     }

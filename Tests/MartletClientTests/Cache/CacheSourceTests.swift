@@ -79,7 +79,7 @@ struct CacheSourceTests {
         arguments: Way.allCases, [false, true])
     func source(_ way: Way, onDisk: Bool) async throws {
         if way == .disk, !onDisk { return }
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
             counter.add()
@@ -87,7 +87,7 @@ struct CacheSourceTests {
         } run: { origin async throws in
             let isInMemory = !onDisk || way == .memory
             let (session, _) = try CacheScene.session(
-                onDisk ? folder : nil, memory: isInMemory ? .mebibytes(32) : .bytes(0))
+                onDisk ? directory : nil, memory: isInMemory ? .mebibytes(32) : .bytes(0))
             let url = origin.url()
             if way != .missing, way != .onlyIfCachedMissing { _ = try await session.get(url) }
             let exchange = try await session.send(way.request(url), options: CacheScene.mode(way.mode))

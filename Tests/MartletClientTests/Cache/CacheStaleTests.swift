@@ -77,7 +77,7 @@ struct CacheStaleTests {
         "With stale-while-revalidate, requests get the stale body until the one validation ends",
         arguments: [true, false])
     func whileRevalidating(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let signals = SignalBox()
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
@@ -87,7 +87,7 @@ struct CacheStaleTests {
             return CacheScene.answer("new")
         } run: { origin async throws in
             signals.use(origin)
-            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, cache) = try CacheScene.session(hasDisk ? directory : nil)
             let url = origin.url()
             _ = try await session.get(url)
             // The validation cannot end before all of these requests have their responses.
@@ -170,7 +170,7 @@ struct CacheStaleTests {
 
     @Test("With stale-if-error, a stale response replaces a connection failure", arguments: [true, false])
     func ifNoAnswer(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
             counter.add()
@@ -178,7 +178,7 @@ struct CacheStaleTests {
             throw OriginFault(.reset)
         } run: { origin async throws in
             let (session, cache) = try CacheScene.session(
-                hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
+                hasDisk ? directory : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
             _ = try await session.get(origin.url())
             let answer = try await session.get(origin.url())
             #expect(answer.source == .staleCache && answer.text == "old")

@@ -10,12 +10,12 @@ import Testing
 struct CacheVariantTests {
     @Test("Two languages that alternate ten times make two requests", arguments: [true, false])
     func languages(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             CacheScene.answer(
                 request.headers["Accept-Language"] ?? "-", "max-age=600", ["Vary": "Accept-Language"])
         } run: { origin async throws in
-            let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, _) = try CacheScene.session(hasDisk ? directory : nil)
             for _ in 0..<10 {
                 for language in ["de", "fr"] {
                     let answer = try await session.get(
@@ -94,11 +94,11 @@ struct CacheVariantTests {
 
     @Test("A range of a body in its own file is served with its exact bytes")
     func partOfFile() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             OriginResponse.pattern(3_000_000).with { $0.headers.append("Cache-Control", "max-age=600") }
         } run: { origin async throws in
-            let (session, _) = try CacheScene.session(folder, memory: .bytes(0))
+            let (session, _) = try CacheScene.session(directory, memory: .bytes(0))
             _ = try await session.get(origin.url())
             let part = try await session.get(
                 origin.url(), headers: CacheScene.fields(("Range", "bytes=1000001-2500000")))

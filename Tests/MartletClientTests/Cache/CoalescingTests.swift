@@ -29,14 +29,14 @@ struct CoalescingTests {
         "Cancelling all readers during the body ends the transfer and stores nothing",
         arguments: [true, false])
     func allCancelledInBody(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("").with {
                 $0.body = .pattern(1_000_000)
                 $0.fault = OriginFault(.stall, afterBodyBytes: 300_000)
             }
         } run: { origin async throws in
-            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, cache) = try CacheScene.session(hasDisk ? directory : nil)
             let url = origin.url()
             let tasks = (0..<5).map { _ in Task { try await session.get(url) } }
             #expect(
@@ -158,7 +158,7 @@ struct CoalescingTests {
             held.bandwidth = BandwidthLimit(download: .bytesPerSecond(1_000_000))
             // The first three share a transfer: the total timeout applies to each call anyway.
             let options = [
-                RequestOptions(), RequestOptions(), RequestOptions(timeouts: .patient(total: Patience.long)),
+                RequestOptions(), RequestOptions(), RequestOptions(timeouts: .patient(total: TestTimeouts.long)),
                 RequestOptions(timeouts: .patient(idle: nil)), held, RequestOptions(priority: .high),
             ]
             let tasks = options.map { options in Task { try await session.get(url, options: options).text } }
@@ -175,7 +175,7 @@ struct CoalescingTests {
         var total = Duration.seconds(1)
         while try await !leaderTimesOut(after: total) {
             total *= 4
-            try #require(total < Patience.ending, "no call joined in time")
+            try #require(total < TestTimeouts.ending, "no call joined in time")
         }
     }
 
@@ -246,14 +246,14 @@ struct CoalescingTests {
 
     @Test("The body limit of one reader does not affect the others", arguments: [true, false])
     func bodyLimit(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let signals = SignalBox()
         try await TestOrigin.withOrigin { _ in
             try await signals.wait(for: "go")
             return CacheScene.answer("").with { $0.body = .pattern(500_000) }
         } run: { origin async throws in
             signals.use(origin)
-            let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, _) = try CacheScene.session(hasDisk ? directory : nil)
             let url = origin.url()
             let small = Task { try await session.get(url, options: RequestOptions(bodyLimit: .bytes(1000))) }
             let whole = (0..<3).map { _ in Task { try await session.get(url) } }
@@ -271,7 +271,7 @@ struct CoalescingTests {
 
     @Test("Pausing one reader does not delay the others", arguments: [true, false])
     func pause(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let signals = SignalBox()
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("").with {
@@ -283,7 +283,7 @@ struct CoalescingTests {
             }
         } run: { origin async throws in
             signals.use(origin)
-            let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, _) = try CacheScene.session(hasDisk ? directory : nil)
             let request = try HTTPRequest(.get, origin)
             let paused = await session.task(for: request)
             _ = try await paused.response

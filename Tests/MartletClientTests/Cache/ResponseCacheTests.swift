@@ -36,9 +36,9 @@ struct ResponseCacheTests {
 
     /// Makes a session with a cache in memory, or in the given directory with memory in front of it.
     static func session(
-        _ folder: TemporaryFolder? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ directory: TemporaryDirectory? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSession {
-        try CacheScene.session(folder, change).0
+        try CacheScene.session(directory, change).0
     }
 
     static func fresh(_ text: String, _ fields: OriginFields = ["Cache-Control": "max-age=600"])
@@ -50,11 +50,11 @@ struct ResponseCacheTests {
     @Test(
         "A fresh response is served from memory, and from disk by another session", arguments: [true, false])
     func hit(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             ResponseCacheTests.fresh("stored")
         } run: { origin async throws in
-            let session = try ResponseCacheTests.session(hasDisk ? folder : nil)
+            let session = try ResponseCacheTests.session(hasDisk ? directory : nil)
             let first = try await session.get(origin.url("/a"))
             #expect(first.text == "stored" && first.source == .network)
             let second = try await session.get(origin.url("/a"))
@@ -63,7 +63,7 @@ struct ResponseCacheTests {
             #expect(second.cacheStatus?.hasPrefix("martlet; hit; ttl=") == true)
             #expect(origin.requests.count == 1)
             guard hasDisk else { return }
-            let other = try ResponseCacheTests.session(folder)
+            let other = try ResponseCacheTests.session(directory)
             #expect(try await other.get(origin.url("/a")).source == .cache)
             #expect(origin.requests.count == 1)
         }
@@ -92,11 +92,11 @@ struct ResponseCacheTests {
         "Fifty concurrent requests for an uncached URL make one request and get the same body",
         arguments: [true, false])
     func coalesced(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             ResponseCacheTests.fresh(String(repeating: "0123456789", count: 20_000))
         } run: { origin async throws in
-            let session = try ResponseCacheTests.session(hasDisk ? folder : nil)
+            let session = try ResponseCacheTests.session(hasDisk ? directory : nil)
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<50 { group.addTask { try await session.get(origin.url()).body.count } }
                 for try await count in group { #expect(count == 200_000) }

@@ -30,7 +30,7 @@ struct SharedBodyTests {
 
     @Test("A reader that joins 64 MiB in the middle gets all of it, with less than 4 MiB in memory")
     func joinsInTheMiddle() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let signals = SignalBox()
         let size: UInt64 = 64 << 20
         try await TestOrigin.withOrigin { _ in
@@ -45,7 +45,7 @@ struct SharedBodyTests {
             }
         } run: { origin async throws in
             signals.use(origin)
-            let cache = try ResponseCache.at(FilePath(folder.path).appending("cache"), disk: .gibibytes(1))
+            let cache = try ResponseCache.at(FilePath(directory.path).appending("cache"), disk: .gibibytes(1))
             let session = HTTPSession.own { $0.cache = cache }
             let request = try HTTPRequest(.get, origin)
             let most = Shared(0)
@@ -76,11 +76,11 @@ struct SharedBodyTests {
 
     @Test("A slow first reader and a fast second reader both get the whole body", arguments: [true, false])
     func slowAndFast(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("").with { $0.body = .pattern(3_000_000) }
         } run: { origin async throws in
-            let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, _) = try CacheScene.session(hasDisk ? directory : nil)
             let request = try HTTPRequest(.get, origin)
             let isOver = Shared(false)
             let hasBegun = Shared(false)
@@ -179,7 +179,7 @@ struct SharedBodyTests {
         "A truncated body is an error for all its readers and is not stored", arguments: [true, false],
         [true, false])
     func cut(isChunked: Bool, hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await CacheScene.withHeldOrigin { _ in
             CacheScene.answer("").with {
                 $0.body = .pattern(200_000)
@@ -187,7 +187,7 @@ struct SharedBodyTests {
                 $0.fault = OriginFault(.close, afterBodyBytes: 150_000)
             }
         } _: { origin, signals async throws in
-            let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
+            let (session, cache) = try CacheScene.session(hasDisk ? directory : nil)
             let url = origin.url()
             let tasks = (0..<4).map { _ in Task { try await session.get(url) } }
             #expect(await eventually { session.core.flights.memberCount == 4 })
@@ -202,7 +202,7 @@ struct SharedBodyTests {
 
     @Test("Trailers are stored with the body and served again", arguments: [true, false])
     func trailers(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("abc", "max-age=600", ["Trailer": "X-Sum"]).with {
                 $0.framing = .chunked()
@@ -210,7 +210,7 @@ struct SharedBodyTests {
             }
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(
-                hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
+                hasDisk ? directory : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))
             for source in [HTTPExchange.Source.network, .cache] {
                 let answer = try await session.get(origin.url())
                 #expect(answer.source == source && answer.text == "abc")
@@ -250,14 +250,14 @@ struct SharedBodyTests {
 
     @Test("A download and a stream share a transfer, and a later download is served from the cache")
     func downloads() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await CacheScene.withHeldOrigin { _ in
             CacheScene.answer("").with { $0.body = .pattern(700_000) }
         } _: { origin, signals async throws in
-            let (session, _) = try CacheScene.session(folder)
+            let (session, _) = try CacheScene.session(directory)
             let url = origin.url()
             let request = try HTTPRequest(.get, origin)
-            let path = folder.path("first")
+            let path = directory.path("first")
             let download = Task {
                 try await session.save(HTTPRequest(method: .get, url: url), to: path, overwrites: false)
             }
@@ -267,10 +267,10 @@ struct SharedBodyTests {
             _ = try await download.value
             #expect(try await stream.value == 700_000)
             let again = try await session.save(
-                HTTPRequest(method: .get, url: url), to: folder.path("second"), overwrites: false)
+                HTTPRequest(method: .get, url: url), to: directory.path("second"), overwrites: false)
             #expect(again.source == .cache && origin.requests.count == 1)
             for name in ["first", "second"] {
-                let bytes = try folder.bytes(of: name)
+                let bytes = try directory.bytes(of: name)
                 #expect(bytes.count == 700_000 && TestPattern.firstMismatch(in: bytes, at: 0) == nil)
             }
         }

@@ -26,7 +26,7 @@ struct SharedTransferTests {
             signals.raise("go")
             for task in tasks { #expect(try await task.value.text == "/a") }
             #expect(origin.requests.count == (isOn ? 1 : 10))
-            #expect(try await session.with { $0.timeouts.head = Patience.long }.get(url).source == .network)
+            #expect(try await session.with { $0.timeouts.head = TestTimeouts.long }.get(url).source == .network)
             #expect(origin.requests.count == (isOn ? 2 : 11))
             #expect(await eventually { session.core.flights.memberCount == 0 && session.diagnostics.isIdle })
         }

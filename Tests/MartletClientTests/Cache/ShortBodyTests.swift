@@ -121,13 +121,13 @@ struct ShortBodyTests {
         "Bodies of every length are stored and served again completely",
         arguments: [true, false])
     func lengths(hasDisk: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             CacheScene.answer("").with { $0.body = .pattern(UInt64(request.target.dropFirst()) ?? 0) }
         } run: { origin async throws in
             let cache =
                 hasDisk
-                ? try ResponseCache.at(FilePath(folder.path).appending("cache"), memory: .bytes(0))
+                ? try ResponseCache.at(FilePath(directory.path).appending("cache"), memory: .bytes(0))
                 : .memoryOnly(.mebibytes(32))
             let session = HTTPSession.own { $0.cache = cache }
             let lengths = [1, 16_384, 40_000, 300_000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3_000_000]

@@ -53,12 +53,12 @@ struct UndecodableBodyTests {
         _ respond: @escaping @Sendable (OriginRequest) -> OriginResponse, hasDisk: Bool = false,
         _ body: (HTTPSession, ResponseCache, TestOrigin) async throws -> Void
     ) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin {
             respond($0)
         } run: { origin async throws in
             let (session, cache) = try CacheScene.session(
-                hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .mebibytes(32))
+                hasDisk ? directory : nil, memory: hasDisk ? .bytes(0) : .mebibytes(32))
             try await body(session, cache, origin)
         }
     }
@@ -82,7 +82,7 @@ struct UndecodableBodyTests {
         "A stored body that cannot be decoded is fetched again", arguments: Break.allCases,
         [true, false])
     func stored(place: Break, hasDisk: Bool) async throws {
-        let files = try TemporaryFolder()
+        let files = try TemporaryDirectory()
         for isDownload in [false, true] {
             let respond = UndecodableBodyTests.coded(at: place)
             try await UndecodableBodyTests.with(respond, hasDisk: hasDisk) {

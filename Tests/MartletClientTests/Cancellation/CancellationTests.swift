@@ -63,7 +63,7 @@ extension OneAtATime {
                     // Ignores cancellation, as a user's body source may.
                     Pieces("x") { _ in
                         _ = await end.wait(
-                            until: MonotonicTime.now().advanced(by: Patience.long),
+                            until: MonotonicTime.now().advanced(by: TestTimeouts.long),
                             on: EventLoop.sharedOrStalled)
                     }
                 }
@@ -93,13 +93,13 @@ extension OneAtATime {
         @Test("A call that waits for its peer ends immediately when it is cancelled", arguments: Point.allCases)
         func waitingForPeer(_ point: Point) async throws {
             try await TestOrigin.withOrigin(scripts: point.script) { origin in
-                let session = HTTPSession.own { $0.continueTimeout = Patience.long }
+                let session = HTTPSession.own { $0.continueTimeout = TestTimeouts.long }
                 let end = OneShot<Void>()
                 let task = Task { try await CancellationTests.call(point, session, origin, deafUntil: end) }
                 try await origin.signals.wait(for: "reached")
                 let elapsed = await CancellationTests.cancel(task)
                 end.fulfill(())
-                #expect(elapsed < Patience.ending)
+                #expect(elapsed < TestTimeouts.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
                 // A server that does not read the bytes that were sent does not see the close after them either.
@@ -118,7 +118,7 @@ extension OneAtATime {
                 try await origin.signals.wait(for: "reached")
                 let elapsed = await CancellationTests.cancel(task)
                 end.fulfill(())
-                #expect(elapsed < Patience.ending)
+                #expect(elapsed < TestTimeouts.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
             }
@@ -141,7 +141,7 @@ extension OneAtATime {
                 let pieces = await settled { UInt64(asked.count) }
                 #expect(Int(pieces) < buffered / (64 << 10) + 16)
                 let elapsed = await CancellationTests.cancel(task)
-                #expect(elapsed < Patience.ending)
+                #expect(elapsed < TestTimeouts.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
             }
@@ -153,7 +153,7 @@ extension OneAtATime {
             let session = HTTPSession.own { $0.resolver = resolver }
             let task = Task { _ = try await session.get("http://name.example/") }
             #expect(await eventually { resolver.askedCount == 1 })
-            #expect(await CancellationTests.cancel(task) < Patience.ending)
+            #expect(await CancellationTests.cancel(task) < TestTimeouts.ending)
             #expect(await CancellationTests.isAtRest(session))
         }
 
@@ -165,7 +165,7 @@ extension OneAtATime {
                 func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
                     asked.fulfill(())
                     _ = await end.wait(
-                        until: MonotonicTime.now().advanced(by: Patience.long), on: EventLoop.sharedOrStalled)
+                        until: MonotonicTime.now().advanced(by: TestTimeouts.long), on: EventLoop.sharedOrStalled)
                     return []
                 }
             }
@@ -173,7 +173,7 @@ extension OneAtATime {
             let session = HTTPSession.own { $0.resolver = resolver }
             let task = Task { _ = try await session.get("http://name.example/") }
             _ = await resolver.asked.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
-            #expect(await CancellationTests.cancel(task) < Patience.ending)
+            #expect(await CancellationTests.cancel(task) < TestTimeouts.ending)
             resolver.end.fulfill(())
             #expect(await CancellationTests.isAtRest(session))
         }
@@ -185,7 +185,7 @@ extension OneAtATime {
             let session = HTTPSession.own()
             let task = Task { _ = try await session.get("http://127.0.0.1:\(hole.port)/") }
             #expect(await eventually { OpenSockets.count(toPort: hole.port) == before + 1 })
-            #expect(await CancellationTests.cancel(task) < Patience.ending)
+            #expect(await CancellationTests.cancel(task) < TestTimeouts.ending)
             #expect(await CancellationTests.isAtRest(session))
             #expect(await eventually { OpenSockets.count(toPort: hole.port) == before })
             hole.close()
@@ -206,7 +206,7 @@ extension OneAtATime {
                 #expect(await eventually { session.poolStatus.waiting == 1 })
                 async let third = session.get(origin.url("/third"))
                 #expect(await eventually { session.poolStatus.waiting == 2 })
-                #expect(await CancellationTests.cancel(task) < Patience.ending)
+                #expect(await CancellationTests.cancel(task) < TestTimeouts.ending)
                 #expect(session.poolStatus.waiting == 1)
                 origin.signals.raise("go")
                 _ = try await (first, third)
@@ -226,7 +226,7 @@ extension OneAtATime {
                 }
                 task.cancel()
                 start.fulfill(())
-                #expect(await CancellationTests.cancel(task) < Patience.ending)
+                #expect(await CancellationTests.cancel(task) < TestTimeouts.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(origin.connectionCount == 0)
             }

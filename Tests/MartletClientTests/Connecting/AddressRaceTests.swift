@@ -19,7 +19,7 @@ extension OneAtATime {
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(("127.0.0.1", rejected), ("127.0.0.1", origin.port))
-                    configuration.happyEyeballs.attemptDelay = Patience.long
+                    configuration.happyEyeballs.attemptDelay = TestTimeouts.long
                 }
                 let exchange = try await session.get("http://name.example/")
                 #expect(exchange.text == "ok")
@@ -53,7 +53,7 @@ extension OneAtATime {
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(
                         ("127.0.0.1", rejected), ("127.0.0.1", origin.port), ("127.0.0.1", hole.port))
-                    configuration.happyEyeballs.attemptDelay = Patience.long
+                    configuration.happyEyeballs.attemptDelay = TestTimeouts.long
                     configuration.pool.idleConnectionsPerHost = 0
                 }
                 for _ in 1...2 { #expect(try await session.get("http://name.example/").text == "ok") }
@@ -69,7 +69,7 @@ extension OneAtATime {
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin async throws in
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(("127.0.0.1", hole.port), ("127.0.0.1", origin.port))
-                    configuration.happyEyeballs.attemptDelay = Patience.long
+                    configuration.happyEyeballs.attemptDelay = TestTimeouts.long
                 }
                 let options = RequestOptions { $0.timeouts.connect = .milliseconds(100) }
                 let error = await #expect(throws: HTTPError.self) {
@@ -91,7 +91,7 @@ extension OneAtATime {
                     let session = HTTPSession.trusting(origin) { configuration in
                         configuration.resolver = ListResolver(
                             ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
-                        configuration.happyEyeballs.attemptDelay = Patience.long
+                        configuration.happyEyeballs.attemptDelay = TestTimeouts.long
                     }
                     let exchange = try await session.get("https://localhost/")
                     #expect(exchange.text == "ok")
@@ -110,7 +110,7 @@ extension OneAtATime {
                     let session = HTTPSession.trusting(origin) { configuration in
                         configuration.resolver = ListResolver(
                             ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
-                        configuration.happyEyeballs.attemptDelay = Patience.long
+                        configuration.happyEyeballs.attemptDelay = TestTimeouts.long
                         configuration.pool.idleConnectionsPerHost = 0
                     }
                     let first = try await session.get("https://localhost/")
@@ -131,7 +131,7 @@ extension OneAtATime {
                             .text(wrong.authorityPEM ?? ""), .text(origin.authorityPEM ?? ""))
                         configuration.resolver = ListResolver(
                             ("127.0.0.1", wrong.port), ("127.0.0.1", origin.port))
-                        configuration.happyEyeballs.attemptDelay = Patience.long
+                        configuration.happyEyeballs.attemptDelay = TestTimeouts.long
                     }
                     let error = try #require(
                         await #expect(throws: HTTPError.self) { try await session.get("https://localhost/") })

@@ -21,7 +21,7 @@ struct CookieJarTests {
             trustsLoopback: trustsLoopback, now: { CookieScene.start })
     }
 
-    private func file(in folder: TemporaryFolder) -> FilePath { FilePath("\(folder.path)/cookies") }
+    private func file(in folder: TemporaryDirectory) -> FilePath { FilePath("\(folder.path)/cookies") }
 
     @Test("Cookies of a response are sent with the next request")
     func storesAndSends() async throws {
@@ -101,7 +101,7 @@ struct CookieJarTests {
 
     @Test("Persistent cookies are saved in a file that only its owner can read")
     func persists() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let path = file(in: folder)
         let url = try HTTPURL(CookieJarTests.site)
         let first = jar(file: path)
@@ -130,7 +130,7 @@ struct CookieJarTests {
 
     @Test("With keepsSessionCookies, session cookies are saved as well")
     func keepsSession() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let url = try HTTPURL(CookieJarTests.site)
         let first = jar(file: file(in: folder), keepsSessionCookies: true)
         await first.store(setCookieValues: ["a=1"], from: url)
@@ -140,7 +140,7 @@ struct CookieJarTests {
 
     @Test("Removed cookies are no longer in the file after a save")
     func savesRemoval() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let url = try HTTPURL(CookieJarTests.site)
         let first = jar(file: file(in: folder))
         await first.store(setCookieValues: ["a=1; Max-Age=9", "b=2; Max-Age=9"], from: url)
@@ -197,7 +197,7 @@ struct CookieJarTests {
 
     @Test("Damaged lines are reported by number, and the other lines are loaded")
     func damaged() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let path = file(in: folder)
         let cookie = try Cookie(
             name: "a", value: "1", domain: "site.org", expires: CookieScene.start.addingTimeInterval(50),
@@ -216,7 +216,7 @@ struct CookieJarTests {
 
     @Test("An unreadable file is an error of load and save, and save does not replace it")
     func unreadable() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         // A directory of that name: not even root can read it as a file.
         try FileManager.default.createDirectory(
             atPath: "\(folder.path)/cookies", withIntermediateDirectories: false)
@@ -244,7 +244,7 @@ struct CookieJarTests {
     @Test(
         "A file that could not be read is read by the next use, also to remove its cookies", arguments: [false, true])
     func readLater(isRemoval: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let path = file(in: folder)
         let url = try HTTPURL(CookieJarTests.site)
         try FileManager.default.createDirectory(atPath: path.string, withIntermediateDirectories: false)
@@ -263,7 +263,7 @@ struct CookieJarTests {
     }
 
     @Test("Saving into a directory that does not exist is an error")
-    func noFolder() async throws {
+    func noDirectory() async throws {
         let jar = jar(file: "/nowhere/at/all/cookies")
         await jar.store(setCookieValues: ["a=1; Max-Age=9"], from: try HTTPURL(CookieJarTests.site))
         await #expect(throws: StorageError.self) { try await jar.save() }
@@ -272,7 +272,7 @@ struct CookieJarTests {
 
     @Test("Concurrent callers wait until the file is loaded")
     func concurrentLoading() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let url = try HTTPURL(CookieJarTests.site)
         let writer = jar(file: file(in: folder))
         await writer.store(setCookieValues: ["a=1; Max-Age=9"], from: url)
@@ -295,7 +295,7 @@ struct CookieJarTests {
 
     @Test("After many concurrent saves, the file is complete and contains every cookie")
     func concurrentSaving() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let url = try HTTPURL(CookieJarTests.site)
         let jar = jar(file: file(in: folder))
         await withTaskGroup { group in
@@ -314,7 +314,7 @@ struct CookieJarTests {
 
     @Test("Netscape cookie files are imported and exported")
     func netscape() async throws {
-        let folder = try TemporaryFolder()
+        let folder = try TemporaryDirectory()
         let path = FilePath("\(folder.path)/cookies.txt")
         let first = jar()
         let report = await first.importNetscape(

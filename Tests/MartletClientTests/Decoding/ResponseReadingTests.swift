@@ -61,7 +61,7 @@ struct ResponseReadingTests {
 
     @Test("A body can be read once; a second read is an error", arguments: [true, false])
     func secondPass(isOpened: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             request.path == "/empty" ? OriginResponse(204) : .text("0123456789")
         } run: { origin async throws in
@@ -73,12 +73,12 @@ struct ResponseReadingTests {
                 for pass: @Sendable () async throws -> Void in [
                     { _ = try await response.body.collect() }, { for try await _ in response.body {} },
                     { _ = try await response.text() }, { _ = try await response.decode(User.self) },
-                    { try await response.body.write(to: folder.path("f")) },
+                    { try await response.body.write(to: directory.path("f")) },
                 ] {
                     let error = await #expect(throws: HTTPError.self) { try await pass() }
                     #expect(error?.code == .bodyAlreadyRead && error?.url?.path == "/")
                 }
-                #expect(try folder.contents() == [])
+                #expect(try directory.contents() == [])
             }
             func readEmpty(_ response: OpenResponse) async throws {
                 for _ in 0..<2 { #expect(try await response.body.collect() == []) }
@@ -194,14 +194,14 @@ struct ResponseReadingTests {
 
     @Test("Conditions after a closure that receives the body are checked after it")
     func closureFirst() async throws {
-        struct Refusal: Error {}
+        struct Rejection: Error {}
         try await TestOrigin.withOrigin { _ in
             .text("no", status: 500)
         } run: { origin async throws in
             let session = HTTPSession.own {
-                $0.validator = .custom { if $0.text == "no" { throw Refusal() } }.and(.success)
+                $0.validator = .custom { if $0.text == "no" { throw Rejection() } }.and(.success)
             }
-            await #expect(throws: Refusal.self) { try await session.get(origin.url()) }
+            await #expect(throws: Rejection.self) { try await session.get(origin.url()) }
         }
     }
 
@@ -229,18 +229,18 @@ struct ResponseReadingTests {
 
     @Test("A destination that already exists is an error with the file's path and its own code")
     func existingFile() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write([1], to: "f")
+        let directory = try TemporaryDirectory()
+        try directory.write([1], to: "f")
         try await TestOrigin.withOrigin { _ in
             .text("x")
         } run: { origin async throws in
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.own().stream(origin.url()) { _, body in
-                    try await body.write(to: folder.path("f"))
+                    try await body.write(to: directory.path("f"))
                 }
             }
             #expect(error?.code == .fileExists)
-            #expect(error?.message.hasPrefix("\(folder.path("f")) already exists") == true)
+            #expect(error?.message.hasPrefix("\(directory.path("f")) already exists") == true)
         }
     }
 }

@@ -178,7 +178,7 @@ struct ResponseValidatorTests {
 
     @Test("Every verb accepts conditions in addition to the session's validator")
     func verbs() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(handler: .fixed(.text("no", status: 404))) { origin async throws in
             let (session, url) = (HTTPSession.own(), origin.url())
             let verbs: [@Sendable (ResponseValidator?) async throws -> Int] = [
@@ -202,7 +202,7 @@ struct ResponseValidatorTests {
                 #expect(error?.code == .unacceptableStatus && error?.status == 404, "\(index)")
             }
             let error = await #expect(throws: HTTPError.self) {
-                try await session.save(url, to: folder.path + "/a", overwrites: true, validate: .status(204))
+                try await session.save(url, to: directory.path + "/a", overwrites: true, validate: .status(204))
             }
             #expect(error?.code == .unacceptableStatus)
             // The results of these functions are discardable.

@@ -69,7 +69,7 @@ struct StreamValidationTests {
             let session = HTTPSession.own()
             let start = ContinuousClock.now
             let error = try await rejection(origin, session, .success)
-            #expect(ContinuousClock.now - start < Patience.ending)
+            #expect(ContinuousClock.now - start < TestTimeouts.ending)
             #expect(error.exchange?.text == "abc")
             #expect(session.poolStatus.leased == 0)
         }
@@ -105,7 +105,7 @@ struct StreamValidationTests {
 
     @Test("The session's validator checks streams and downloads, and a rejected download leaves no file")
     func ofSession() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             .text("<html>")
         } run: { origin in
@@ -115,26 +115,26 @@ struct StreamValidationTests {
                 try await session.stream(request) { _, _ in }
             }
             #expect(stream?.code == .unacceptableContentType)
-            let path = folder.path("f")
+            let path = directory.path("f")
             let download = await #expect(throws: HTTPError.self) {
                 try await session.save(
                     HTTPRequest(method: .get, url: origin.url()), to: path, overwrites: false)
             }
             #expect(download?.code == .unacceptableContentType)
             #expect(download?.exchange?.text == "<html>")
-            #expect(try folder.contents().isEmpty)
+            #expect(try directory.contents().isEmpty)
         }
     }
 
     // An empty body has no type. A body that was written to a file, or that cannot come, is not empty in this sense.
     @Test("A HEAD response and a body in a file are validated by their Content-Type")
     func elsewhere() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             .text("<html>")
         } run: { origin in
             let validator = ResponseValidator.contentType("application/zip")
-            let path = folder.path("delegated")
+            let path = directory.path("delegated")
             let delegated = HTTPSession.own { configuration in
                 configuration.validator = validator
                 configuration.delegate = RecordingDelegate(received: { _ in .becomeDownload(to: path) })
@@ -145,7 +145,7 @@ struct StreamValidationTests {
                 { try await delegated.send(request) },
                 { try await plain.head(origin.url()).validated(validator) },
                 {
-                    try await plain.save(request, to: folder.path("own"), overwrites: false).validated(
+                    try await plain.save(request, to: directory.path("own"), overwrites: false).validated(
                         validator)
                 },
             ] {
@@ -158,17 +158,17 @@ struct StreamValidationTests {
     @Test(
         "Cancelling a download while its rejection's body arrives throws CancellationError")
     func cancelledRefusal() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\nabc"), .stall)
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let task = await HTTPSession.own().downloadTask(
-                for: try HTTPRequest(.get, origin), to: folder.path("f"))
+                for: try HTTPRequest(.get, origin), to: directory.path("f"))
             let response = try await task.response
             #expect(response.status.code == 404)
             await task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(try folder.contents().isEmpty)
+            #expect(try directory.contents().isEmpty)
         }
     }
 
@@ -193,14 +193,14 @@ struct StreamValidationTests {
 
     @Test("The error of a rejected response has the status even if the body breaks off", arguments: [false, true])
     func cutBody(isDownload: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let response = OriginResponse(body: .text("gone")).with {
             $0.status = 404
             $0.headers = ["Content-Length": "20"]
             $0.closesConnection = true
         }
         try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
-            let error = try await rejection(origin, isDownload: isDownload, to: folder)
+            let error = try await rejection(origin, isDownload: isDownload, to: directory)
             #expect(error.code == .unacceptableStatus)
             #expect(error.exchange?.statusCode == 404)
             #expect(error.exchange?.text == "gone")
@@ -209,10 +209,10 @@ struct StreamValidationTests {
 
     @Test("The error of a rejected response has the status even if the body never ends", arguments: [false, true])
     func endlessBody(isDownload: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let response = OriginResponse.pattern(1 << 40).with { $0.status = 500 }
         try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
-            let error = try await rejection(origin, isDownload: isDownload, to: folder)
+            let error = try await rejection(origin, isDownload: isDownload, to: directory)
             #expect(error.code == .unacceptableStatus)
             #expect(error.exchange?.statusCode == 500)
             #expect(try #require(error.exchange?.body.count) <= 64 * 1024)
@@ -222,10 +222,10 @@ struct StreamValidationTests {
 
     /// Returns the error of a download, or of a validating stream of a host.
     private func rejection(
-        _ origin: TestOrigin, isDownload: Bool, to folder: TemporaryFolder
+        _ origin: TestOrigin, isDownload: Bool, to directory: TemporaryDirectory
     ) async throws -> HTTPError {
         let session = HTTPSession.own()
-        let path = folder.path("f")
+        let path = directory.path("f")
         let error = await #expect(throws: HTTPError.self) {
             if isDownload {
                 try await session.save(
@@ -235,7 +235,7 @@ struct StreamValidationTests {
                 _ = try await api.stream("x") { _, _ in Issue.record("handed out") }
             }
         }
-        #expect(try folder.contents().isEmpty)
+        #expect(try directory.contents().isEmpty)
         return try #require(error)
     }
 }

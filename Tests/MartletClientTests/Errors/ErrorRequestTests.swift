@@ -238,9 +238,9 @@ struct ErrorRequestTests {
             for try await _ in $0.events(from: url($1, "/404")) {}
         },
         Row("a resumable download", .unacceptableStatus, path: "/404?limit=20&token=***", status: 404) {
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             try await $0.download(
-                url($1, "/404"), to: FilePath("\(folder.path)/f"), options: DownloadOptions())
+                url($1, "/404"), to: FilePath("\(directory.path)/f"), options: DownloadOptions())
         },
         Row("a host's endpoint", .unacceptableStatus, path: "/404", status: 404) {
             struct Missing: HTTPEndpoint {

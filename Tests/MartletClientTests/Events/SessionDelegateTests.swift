@@ -44,7 +44,7 @@ struct SessionDelegateTests {
         "The delegate receives byte counts of small, streamed, coded and file bodies",
         arguments: ["small", "stream", "coded", "file"])
     func counts(_ way: String) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             way == "coded"
                 ? .encoded(Deflated.bytes(Array(repeating: 7, count: 50_000), as: .gzip), coding: "gzip")
@@ -59,7 +59,7 @@ struct SessionDelegateTests {
                 #expect(count == 50_000)
             case "file":
                 try await session.save(
-                    HTTPRequest(method: .get, url: origin.url()), to: folder.path("file"), overwrites: false)
+                    HTTPRequest(method: .get, url: origin.url()), to: directory.path("file"), overwrites: false)
             default: _ = try await session.get(origin.url())
             }
             #expect(delegate.receivedCount.withLock { $0 } == (way == "small" ? 100 : 50_000))
@@ -91,7 +91,7 @@ struct SessionDelegateTests {
         "The delegate receives the bytes of every body if it requests them, and none otherwise",
         arguments: ["small", "large", "stream", "coded", "file"], [true, false])
     func bytes(_ way: String, isAsking: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let count = way == "small" ? 100 : 50_000
         try await TestOrigin.withOrigin { _ in
             way == "coded"
@@ -104,7 +104,7 @@ struct SessionDelegateTests {
             let request = try HTTPRequest(method: .get, url: origin.url())
             switch way {
             case "stream": _ = try await session.stream(request) { _, body in try await body.collect() }
-            case "file": try await session.download(request, to: folder.path("file"))
+            case "file": try await session.download(request, to: directory.path("file"))
             default: _ = try await session.get(origin.url())
             }
             let received = delegate.bytes.withLock { $0 }
@@ -215,16 +215,16 @@ struct SessionDelegateTests {
         }
     }
 
-    private struct Refusal: Error, Equatable {}
+    private struct Rejection: Error, Equatable {}
 
     @Test("The call throws the delegate's error, and the connection is closed")
     func throwing() async throws {
         try await TestOrigin.withOrigin { _ in
             .pattern(1 << 30)
         } run: { origin async throws in
-            let delegate = RecordingDelegate(received: { _ in throw Refusal() })
+            let delegate = RecordingDelegate(received: { _ in throw Rejection() })
             let session = SessionDelegateTests.session(delegate)
-            await #expect(throws: Refusal()) { try await session.get(origin.url()) }
+            await #expect(throws: Rejection()) { try await session.get(origin.url()) }
             #expect(delegate.calls == ["received 200", "failed "])
             #expect(session.poolStatus.leased == 0)
             try await origin.recorder.waitForOpenConnections(atMost: 0)
@@ -333,7 +333,7 @@ struct SessionDelegateTests {
             let session = SessionDelegateTests.session(delegate) {
                 $0.retry = .transient(
                     maximumAttempts: 20, backoff: .constant(isInTime ? .zero : .seconds(3600)), budget: 0)
-                $0.timeouts.total = Patience.long
+                $0.timeouts.total = TestTimeouts.long
             }
             let exchange = try await session.send(
                 HTTPRequest(method: .put, url: origin.url("/a")),
@@ -367,12 +367,12 @@ struct SessionDelegateTests {
         "The delegate can turn any body into a download: plain or coded, collected or streamed",
         arguments: [false, true], [false, true])
     func becomeDownload(isCoded: Bool, isStreamed: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let bytes = TestPattern.bytes(from: 0, count: 2_000_000)
         try await TestOrigin.withOrigin { _ in
             isCoded ? .encoded(Deflated.bytes(bytes, as: .gzip), coding: "gzip") : .bytes(bytes)
         } run: { origin async throws in
-            let delegate = RecordingDelegate(received: { _ in .becomeDownload(to: folder.path("body")) })
+            let delegate = RecordingDelegate(received: { _ in .becomeDownload(to: directory.path("body")) })
             let session = SessionDelegateTests.session(delegate) { $0.bufferedBodyLimit = .kibibytes(64) }
             let request = try HTTPRequest(method: .get, url: origin.url())
             if isStreamed {
@@ -383,7 +383,7 @@ struct SessionDelegateTests {
                 #expect(exchange.statusCode == 200)
                 #expect(exchange.body.isEmpty)
             }
-            let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
+            let data = try #require(FileManager.default.contents(atPath: directory.path("body").string))
             #expect([UInt8](data) == bytes)
             #expect(delegate.calls == ["received 200", "downloaded body", "answered 200"])
             #expect(delegate.receivedCount.withLock { $0 } == bytes.count)
@@ -394,14 +394,14 @@ struct SessionDelegateTests {
 
     @Test("A body that becomes a download replaces an existing file only on request")
     func overwriting() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write([1], to: "body")
+        let directory = try TemporaryDirectory()
+        try directory.write([1], to: "body")
         try await TestOrigin.withOrigin { _ in
             .text("new")
         } run: { origin async throws in
             for overwrites in [false, true] {
                 let delegate = RecordingDelegate(
-                    received: { _ in .becomeDownload(to: folder.path("body"), overwrites: overwrites) })
+                    received: { _ in .becomeDownload(to: directory.path("body"), overwrites: overwrites) })
                 let session = SessionDelegateTests.session(delegate)
                 if overwrites {
                     _ = try await session.get(origin.url())
@@ -410,16 +410,16 @@ struct SessionDelegateTests {
                         await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
                     #expect(error.code == .fileExists)
                 }
-                let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
+                let data = try #require(FileManager.default.contents(atPath: directory.path("body").string))
                 #expect([UInt8](data) == (overwrites ? Array("new".utf8) : [1]))
             }
-            #expect(try folder.contents() == ["body"])
+            #expect(try directory.contents() == ["body"])
         }
     }
 
     @Test("A partly read body continues in a file without losing a byte")
     func amidBody() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             .pattern(1_000_000)
         } run: { origin async throws in
@@ -427,40 +427,40 @@ struct SessionDelegateTests {
             try await HTTPSession.own().stream(request) { _, body in
                 var iterator = body.makeAsyncIterator()
                 let first = try #require(try await iterator.next())
-                try await body.write(to: folder.path("body"), startingWith: first)
+                try await body.write(to: directory.path("body"), startingWith: first)
             }
-            let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
+            let data = try #require(FileManager.default.contents(atPath: directory.path("body").string))
             #expect([UInt8](data) == TestPattern.bytes(from: 0, count: 1_000_000))
         }
     }
 
     @Test("A body that was read to its end can still be written to a file")
     func afterBody() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             OriginResponse(200)
         } run: { origin async throws in
             let request = try HTTPRequest(method: .get, url: origin.url())
             try await HTTPSession.own().stream(request) { _, body in
-                try await body.write(to: folder.path("body"), startingWith: Array("held".utf8))
+                try await body.write(to: directory.path("body"), startingWith: Array("held".utf8))
             }
-            let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
+            let data = try #require(FileManager.default.contents(atPath: directory.path("body").string))
             #expect([UInt8](data) == Array("held".utf8))
         }
     }
 
     @Test("The delegate chooses a download's destination and is notified when the file exists")
     func destination() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { _ in
             .text("content")
         } run: { origin async throws in
             let delegate = RecordingDelegate(
-                received: { _ in .becomeDownload(to: folder.path("ignored")) }, place: folder.path("chosen"))
+                received: { _ in .becomeDownload(to: directory.path("ignored")) }, place: directory.path("chosen"))
             let session = SessionDelegateTests.session(delegate)
             try await session.save(
-                HTTPRequest(method: .get, url: origin.url()), to: folder.path("said"), overwrites: false)
-            #expect(try folder.contents() == ["chosen"])
+                HTTPRequest(method: .get, url: origin.url()), to: directory.path("said"), overwrites: false)
+            #expect(try directory.contents() == ["chosen"])
             #expect(delegate.calls == ["received 200", "destination", "downloaded chosen", "answered 200"])
         }
     }

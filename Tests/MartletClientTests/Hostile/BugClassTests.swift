@@ -7,11 +7,11 @@ struct BugClassTests {
     /// The titles of all tests of this package, read from the sources.
     private static let testNames: Set<String> = {
         // This file is three levels below the tests directory.
-        let folder = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
-        guard let paths = try? FileManager.default.subpathsOfDirectory(atPath: folder) else { return [] }
+        let directory = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
+        guard let paths = try? FileManager.default.subpathsOfDirectory(atPath: directory) else { return [] }
         var names: Set<String> = []
         for path in paths where path.hasSuffix("Tests.swift") {
-            guard let data = FileManager.default.contents(atPath: folder + "/" + path) else { continue }
+            guard let data = FileManager.default.contents(atPath: directory + "/" + path) else { continue }
             names.formUnion(BugClassTests.names(in: String(decoding: data, as: UTF8.self)))
         }
         return names

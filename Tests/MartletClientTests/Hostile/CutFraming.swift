@@ -31,7 +31,7 @@ struct CutFraming: Sendable, CustomTestStringConvertible {
     }
 
     /// Whether `count` bytes followed by the end are a complete response.
-    func isWhole(after count: Int, _ ending: CutEnding) -> Bool {
+    func isWhole(after count: Int, _ ending: CutKind) -> Bool {
         guard isUntilClose else { return count == whole.count }
         guard ending.isOrderly, count >= headLength else { return false }
         // An empty body with a coding is valid.
@@ -39,7 +39,7 @@ struct CutFraming: Sendable, CustomTestStringConvertible {
     }
 
     /// Whether after `count` bytes the framing is complete and only the coding is cut.
-    func isCut(inCoding count: Int, _ ending: CutEnding) -> Bool {
+    func isCut(inCoding count: Int, _ ending: CutKind) -> Bool {
         isCoded && isUntilClose && ending.isOrderly && count > headLength && count < whole.count
     }
 

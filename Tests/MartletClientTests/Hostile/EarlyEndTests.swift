@@ -10,20 +10,20 @@ import Testing
 struct EarlyEndTests {
     @Test(
         "A response that ends early, at any byte, is an error that reports the truncation",
-        arguments: CutFraming.all, CutEnding.allCases)
-    func cuts(_ framing: CutFraming, _ ending: CutEnding) async throws {
+        arguments: CutFraming.all, CutKind.allCases)
+    func cuts(_ framing: CutFraming, _ ending: CutKind) async throws {
         for isStreamed in ending.isSecure ? [false] : [false, true] {
             try await cut(framing, ending, isStreamed: isStreamed)
         }
     }
 
-    private func cut(_ framing: CutFraming, _ ending: CutEnding, isStreamed: Bool) async throws {
+    private func cut(_ framing: CutFraming, _ ending: CutKind, isStreamed: Bool) async throws {
         let whole = framing.whole
         // An honest response follows every cut. Over TLS, which costs a handshake, it follows every eighth cut.
         func isFollowed(_ count: Int) -> Bool { !ending.isSecure || count % 8 == 0 || count == whole.count }
         let scripts = (0...whole.count).flatMap { count -> [ServerScript] in
             let cut = ServerScript(.expectRequestHead, .send(Array(whole.prefix(count))), ending.step)
-            return isFollowed(count) ? [cut, .respond(CutEnding.good)] : [cut]
+            return isFollowed(count) ? [cut, .respond(CutKind.good)] : [cut]
         }
         try await ending.withPeer(scripts) { scene in
             for count in 0...whole.count {
@@ -41,7 +41,7 @@ struct EarlyEndTests {
     }
 
     private func judge(
-        _ receipt: HostileReceipt, _ framing: CutFraming, _ ending: CutEnding, _ count: Int, _ place: String
+        _ receipt: HostileReceipt, _ framing: CutFraming, _ ending: CutKind, _ count: Int, _ place: String
     ) {
         #expect(receipt.strangeError == nil, "\(place)")
         let delivered = receipt.error?.exchange?.body ?? receipt.body
@@ -106,18 +106,18 @@ struct EarlyEndTests {
             #expect(receipt.text == "hello")
             #expect(receipt.error?.code == .truncated)
         }
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await HostileScene.with(.plain, script) { scene in
             let error = await #expect(throws: HTTPError.self) {
                 try await scene.session.save(
-                    HTTPRequest(method: .get, url: scene.base), to: FilePath(folder.path + "/file")
+                    HTTPRequest(method: .get, url: scene.base), to: FilePath(directory.path + "/file")
                 ) {
                     progress in
                     #expect(progress.fractionCompleted.map { $0 >= 0 && $0 <= 1 } ?? true)
                 }
             }
             #expect(error?.code == .truncated)
-            let left = try folder.contents()
+            let left = try directory.contents()
             #expect(left.isEmpty)
         }
     }
@@ -126,13 +126,13 @@ struct EarlyEndTests {
     func leavesNoFile() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"), .close)
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await HostileScene.with(.plain, script) { scene in
             await #expect(throws: HTTPError.self) {
                 try await scene.session.download(
-                    HTTPRequest(method: .get, url: scene.base + "/file"), to: FilePath(folder.path + "/file"))
+                    HTTPRequest(method: .get, url: scene.base + "/file"), to: FilePath(directory.path + "/file"))
             }
-            let left = try folder.contents()
+            let left = try directory.contents()
             #expect(left.isEmpty)
         }
     }

@@ -9,7 +9,7 @@ import Testing
 /// A correct TLS server with a relay that cuts or changes its bytes.
 @Suite("Truncated and modified TLS", .timeLimit(.minutes(20)))
 struct HandshakeCutTests {
-    private static let answer = ServerScript.respond(CutEnding.good)
+    private static let answer = ServerScript.respond(CutKind.good)
 
     /// Runs a closure with a session that connects through a relay and does not resume TLS.
     private func withRelay(

@@ -33,20 +33,20 @@ struct HeaderRejectionTests {
         Place(testDescription: "stream") { try await $0.stream($1, headers: $2) { _, _ in } },
         Place(testDescription: "upload") { try await $0.upload(.text("x"), to: $1, headers: $2) },
         Place(testDescription: "save") { session, url, headers in
-            let folder = try TemporaryFolder()
-            try await session.save(url, to: folder.path("f"), overwrites: false, headers: headers)
+            let directory = try TemporaryDirectory()
+            try await session.save(url, to: directory.path("f"), overwrites: false, headers: headers)
         },
         Place(testDescription: "download") { session, url, headers in
-            let folder = try TemporaryFolder()
-            try await session.download(url, to: folder.path("f"), headers: headers)
+            let directory = try TemporaryDirectory()
+            try await session.download(url, to: directory.path("f"), headers: headers)
         },
         Place(testDescription: "task") { _ = try await $0.task(for: $1, headers: $2).value },
         Place(testDescription: "events") { for try await _ in $0.events(from: $1, headers: $2) {} },
         Place(testDescription: "lines") { for try await _ in $0.lines(from: $1, headers: $2) {} },
         Place(testDescription: "deliveries") { for try await _ in $0.deliveries(for: $1, headers: $2) {} },
         Place(testDescription: "options of a download") { session, url, headers in
-            let folder = try TemporaryFolder()
-            try await session.download(url, to: folder.path("f"), options: .init(headers: headers))
+            let directory = try TemporaryDirectory()
+            try await session.download(url, to: directory.path("f"), options: .init(headers: headers))
         },
         Place(testDescription: "configuration") { session, url, headers in
             _ = try await session.with { $0.headers = headers }.get(url)

@@ -171,14 +171,14 @@ struct HostileCodingTests {
     func corruptDownload() async throws {
         let body = HostileCodingTests.gzip.dropLast()
         let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(body.count)\r\n\r\n"
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let script = ServerScript(.expectRequestHead, .send(Array(head.utf8) + body), .awaitClose)
         try await HostileScene.with(.memory, script) { scene in
             await #expect(throws: HTTPError.self) {
                 try await scene.session.download(
-                    HTTPRequest(method: .get, url: scene.base + "/file"), to: FilePath(folder.path + "/file"))
+                    HTTPRequest(method: .get, url: scene.base + "/file"), to: FilePath(directory.path + "/file"))
             }
-            let left = try folder.contents()
+            let left = try directory.contents()
             #expect(left.isEmpty)
         }
     }

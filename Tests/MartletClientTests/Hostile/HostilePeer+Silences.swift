@@ -76,7 +76,7 @@ extension HostilePeer {
     ) -> HostilePeer {
         var request = HostileRequest.within(
             timeout, timeout == .total ? .milliseconds(1500) : .milliseconds(500))
-        request.clocks.idle = Patience.long
+        request.clocks.idle = TestTimeouts.long
         let steps: [ScriptStep] = [
             .expectRequestHead, .send(start), .drip(text, every: .milliseconds(10)), .awaitClose,
         ]

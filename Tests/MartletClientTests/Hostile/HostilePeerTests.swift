@@ -39,19 +39,19 @@ struct HostilePeerTests {
 
     @Test("A rejected response never becomes a file")
     func downloads() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         for peer in HostilePeer.all {
             switch peer.fate {
             case .rejected, .truncated, .undecodable: break
             default: continue
             }
             try await HostileScene.with(.memory, ServerScript(peer.script)) { scene in
-                let path = FilePath(folder.path + "/file")
+                let path = FilePath(directory.path + "/file")
                 let error = await #expect(throws: HTTPError.self, "\(peer.name)") {
                     try await scene.session.download(HTTPRequest(method: .get, url: scene.base), to: path)
                 }
                 #expect(error?.code == peer.fate.code, "\(peer.name)")
-                let left = try folder.contents()
+                let left = try directory.contents()
                 #expect(left.isEmpty, "\(peer.name)")
             }
         }
@@ -71,7 +71,7 @@ struct HostilePeerTests {
         var request = peer.request
         while try await !isMet(peer, asking: request, route, isStreamed: isStreamed) {
             guard case .timedOut(let clock, _) = peer.fate, let span = request.span(of: clock) else { return }
-            try #require(span * 3 < Patience.ending, "\(route)")
+            try #require(span * 3 < TestTimeouts.ending, "\(route)")
             request = request.with(clock, span * 3)
         }
     }
@@ -123,7 +123,7 @@ struct HostilePeerTests {
         var span = Duration.zero
         if case .timedOut(let clock, _) = peer.fate { span = request.span(of: clock) ?? .zero }
         #expect(elapsed >= span, "\(manner)")
-        #expect(elapsed < span + Patience.ending, "\(manner)")
+        #expect(elapsed < span + TestTimeouts.ending, "\(manner)")
     }
 
     private static func judge(_ receipt: HostileReceipt, _ peer: HostilePeer, _ manner: String) {

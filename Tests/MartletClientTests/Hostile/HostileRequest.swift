@@ -6,7 +6,7 @@ struct HostileRequest: Sendable {
     var headers = HTTPHeaders()
     var body = HTTPBody.none
     /// The timeouts. Timeouts that are not given are off, and a total timeout of some minutes ends a hang.
-    var clocks = Timeouts(connect: nil, head: nil, idle: nil, total: Patience.long)
+    var clocks = Timeouts(connect: nil, head: nil, idle: nil, total: TestTimeouts.long)
     /// The maximum size of a collected body; `nil` for the default.
     var bodyLimit: ByteCount?
 

@@ -29,7 +29,7 @@ struct HostileScene: Sendable {
     ) async throws {
         var configuration = SessionConfiguration.patient
         // A hang shows as an error of this timeout.
-        configuration.timeouts.total = Patience.long
+        configuration.timeouts.total = TestTimeouts.long
         let honest = ServerScript.keepAlive(good, times: 4)
         switch route {
         case .memory:

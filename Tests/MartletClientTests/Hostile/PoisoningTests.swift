@@ -131,7 +131,7 @@ struct PoisoningTests {
     func expectation(_ text: String, _ code: HTTPError.Code) async throws {
         let script = ServerScript(.expectRequestHead, .send(text), .awaitClose)
         try await HostileScene.with(
-            .plain, script, configure: { $0.continueTimeout = Patience.long },
+            .plain, script, configure: { $0.continueTimeout = TestTimeouts.long },
             run: { scene in
                 let receipt = await scene.request(
                     .post, headers: [.expect: "100-continue"], body: .text("SECRET"))

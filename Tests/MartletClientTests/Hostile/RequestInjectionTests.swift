@@ -288,7 +288,7 @@ struct RequestInjectionTests {
 
     @Test("A URL created with its path as is keeps the path in every kind of call")
     func pathAsIs() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(respond: { _ in .text("good") }) { origin in
             let url = try HTTPURL(origin.url("/a/../b/./c"), pathAsIs: true)
             let request = HTTPRequest(method: .get, url: url)
@@ -297,7 +297,7 @@ struct RequestInjectionTests {
             _ = try await session.send(request)
             _ = try await session.stream(request) { _, body in try await body.collect() }
             _ = try await session.upload(.text("x"), to: HTTPRequest(method: .put, url: url))
-            _ = try await session.download(request, to: FilePath(folder.path + "/file"))
+            _ = try await session.download(request, to: FilePath(directory.path + "/file"))
             _ = try await session.task(for: request).value
             #expect(origin.requests.map(\.target) == Array(repeating: "/a/../b/./c", count: 6))
             _ = try await session.get(origin.url("/a/../b/./c"))

@@ -102,14 +102,14 @@ struct SecretExposureTests {
 
     @Test("The error of a download with a rejected status contains no secrets")
     func download() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 403 Forbidden\r\nContent-Length: 7\r\n\r\nhunter2"),
             .awaitClose)
         let said = try await everythingSaid(script) { session, base in
             try await session.download(
                 HTTPRequest(method: .get, url: base + "/path?token=hunter2"),
-                to: FilePath(folder.path + "/file"))
+                to: FilePath(directory.path + "/file"))
         }
         #expect(!said.contains("hunter2"), "\(said)")
     }

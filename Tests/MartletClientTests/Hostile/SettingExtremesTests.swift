@@ -323,13 +323,13 @@ struct SettingExtremesTests {
     @Test("A cookie jar accepts any limits")
     func cookieJars() async throws {
         let url = try HTTPURL("http://a.example/")
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         for setting in Self.cookies {
             for extreme in Extreme.allCases {
                 var limits = CookieLimits()
                 setting.set(&limits, extreme)
                 let jar = CookieJar(
-                    file: folder.path("\(setting.name) \(extreme)"), keepsSessionCookies: true, limits: limits
+                    file: directory.path("\(setting.name) \(extreme)"), keepsSessionCookies: true, limits: limits
                 )
                 await jar.store(
                     setCookieBytes: ["a=1; Max-Age=99999999999", "b=2"].map { Array($0.utf8) }, from: url)

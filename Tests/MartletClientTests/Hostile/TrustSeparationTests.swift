@@ -85,7 +85,7 @@ struct TrustSeparationTests {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
             let first = view(HTTPSession(configuration: .patient), .only(.text(origin.authorityPEM ?? "")))
             let views = [
-                first, first.with { $0.userAgent = nil }, first.with { $0.timeouts.total = Patience.long },
+                first, first.with { $0.userAgent = nil }, first.with { $0.timeouts.total = TestTimeouts.long },
             ]
             for view in views { _ = try await view.get(origin.url()).validated() }
             #expect(origin.connectionCount == 1)

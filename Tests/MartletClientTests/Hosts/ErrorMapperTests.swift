@@ -33,14 +33,14 @@ struct ErrorMapperTests {
                 try await api.stream("posts") { _, _ in Issue.record("called") }
             }
             await #expect(throws: expected) { try await api.upload(.text("x"), to: "posts") }
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             await #expect(throws: expected) {
-                try await api.download("posts", to: FilePath("\(folder.path)/f"))
+                try await api.download("posts", to: FilePath("\(directory.path)/f"))
             }
             let task = try await api.task("posts")
             await #expect(throws: expected) { try await task.value }
             #expect(try await api.get("ok").text == "fine")
-            #expect(try folder.contents() == [])
+            #expect(try directory.contents() == [])
         }
     }
 

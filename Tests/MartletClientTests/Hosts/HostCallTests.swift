@@ -150,8 +150,8 @@ struct HostCallTests {
             }
             #expect(uploaded.text == "POST /v2/u?a=1 k body")
             #expect(last.withLock { $0?.completedByteCount } == 4)
-            let folder = try TemporaryFolder()
-            let file = FilePath("\(folder.path)/d")
+            let directory = try TemporaryDirectory()
+            let file = FilePath("\(directory.path)/d")
             try await api.download("d", to: file, query: ["b": 2])
             #expect(
                 try String(contentsOfFile: file.string, encoding: .utf8) == "GET /v2/d?b=2 k ")

@@ -14,8 +14,8 @@ struct HostFeatureTests {
         var throwsErrors: Bool { self != .managedDownload && self != .submit }
 
         /// Sends a request to a path and waits for its end.
-        func run(_ api: HTTPHost, _ path: String, headers: HTTPHeaders, in folder: String) async throws {
-            let file = FilePath("\(folder)/file")
+        func run(_ api: HTTPHost, _ path: String, headers: HTTPHeaders, in directory: String) async throws {
+            let file = FilePath("\(directory)/file")
             switch self {
             case .verb: _ = try await api.get(path, headers: headers)
             case .stream:
@@ -30,7 +30,7 @@ struct HostFeatureTests {
                     path, to: file, options: DownloadOptions(collision: .overwrite, headers: headers))
             case .managedDownload:
                 let manager = try await DownloadManager(
-                    session: api.session, directory: FilePath("\(folder)/downloads"))
+                    session: api.session, directory: FilePath("\(directory)/downloads"))
                 let id = try await manager.add(
                     path, of: api, to: .file(file),
                     options: DownloadOptions(collision: .overwrite, headers: headers))
@@ -38,7 +38,7 @@ struct HostFeatureTests {
                 await manager.close()
             case .send, .submit:
                 let queue = try await OfflineQueue(
-                    session: api.session, directory: FilePath("\(folder)/queue"))
+                    session: api.session, directory: FilePath("\(directory)/queue"))
                 if self == .send {
                     let outcome = await Result.of {
                         try await api.send(path, body: .text("x"), headers: headers, whenOffline: .enqueue)
@@ -93,9 +93,9 @@ struct HostFeatureTests {
     @Test("A request has the headers, the credentials and the base of the host", arguments: Feature.allCases)
     func atHome(_ feature: Feature) async throws {
         try await TestOrigin.withOrigin(respond: HostFeatureTests.respond) { origin in
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             let api = try HostFeatureTests.host(at: origin)
-            try await feature.run(api, "x?a=1", headers: HostFeatureTests.call, in: folder.path)
+            try await feature.run(api, "x?a=1", headers: HostFeatureTests.call, in: directory.path)
             #expect(origin.requests.first?.target == "/v2/x?a=1")
             #expect(
                 HostFeatureTests.sent(origin.requests.first) == ["Basic bWU6cHc=", "secret", "c=1", "mine"])
@@ -106,9 +106,9 @@ struct HostFeatureTests {
     func elsewhere(_ feature: Feature) async throws {
         try await TestOrigin.withOrigin(respond: HostFeatureTests.respond) { home in
             try await TestOrigin.withOrigin(respond: HostFeatureTests.respond) { other in
-                let folder = try TemporaryFolder()
+                let directory = try TemporaryDirectory()
                 let api = try HostFeatureTests.host(at: home)
-                try await feature.run(api, other.url("/x"), headers: HostFeatureTests.call, in: folder.path)
+                try await feature.run(api, other.url("/x"), headers: HostFeatureTests.call, in: directory.path)
                 #expect(HostFeatureTests.sent(other.requests.first) == ["-", "-", "-", "mine"])
                 #expect(home.requests.isEmpty)
             }
@@ -123,9 +123,9 @@ struct HostFeatureTests {
                 _ = try await request.collectBody()
                 return .redirect(to: place, status: 307)
             } run: { home in
-                let folder = try TemporaryFolder()
+                let directory = try TemporaryDirectory()
                 let api = try HostFeatureTests.host(at: home)
-                try await feature.run(api, "x", headers: HostFeatureTests.call, in: folder.path)
+                try await feature.run(api, "x", headers: HostFeatureTests.call, in: directory.path)
                 #expect(HostFeatureTests.sent(home.requests.first).prefix(2) == ["Basic bWU6cHc=", "secret"])
                 let sent = try #require(other.requests.first)
                 #expect(HostFeatureTests.sent(sent).prefix(3) == ["-", "-", "-"])
@@ -138,19 +138,19 @@ struct HostFeatureTests {
         arguments: Feature.allCases.filter(\.throwsErrors))
     func mapped(_ feature: Feature) async throws {
         try await TestOrigin.withOrigin(respond: HostFeatureTests.respond) { origin in
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             let api = try HostFeatureTests.host(at: origin) {
                 $0.errors = .decoding(ServiceError.self)
             }
             await #expect(throws: ServiceError(reason: "no such post")) {
-                try await feature.run(api, "missing", headers: [:], in: folder.path)
+                try await feature.run(api, "missing", headers: [:], in: directory.path)
             }
             // An error before sending is mapped, too.
             let naming = api.with { $0.errors = ErrorMapper { ServiceError(reason: $0.code.rawValue) } }
             let count = origin.requests.count
             if feature != .startDownload {
                 await #expect(throws: ServiceError(reason: "invalidURL")) {
-                    try await feature.run(naming, "../../x", headers: [:], in: folder.path)
+                    try await feature.run(naming, "../../x", headers: [:], in: directory.path)
                 }
             }
             #expect(origin.requests.count == count)
@@ -218,14 +218,14 @@ struct HostFeatureTests {
     @Test("Managers and queues store no host secrets, and the next process adds them again")
     func stored() async throws {
         try await TestOrigin.withOrigin(respond: HostFeatureTests.respond) { origin in
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             let api = try HostFeatureTests.host(at: origin)
-            let (downloads, outbox) = (FilePath("\(folder.path)/d"), FilePath("\(folder.path)/q"))
+            let (downloads, outbox) = (FilePath("\(directory.path)/d"), FilePath("\(directory.path)/q"))
             var limits = DownloadLimits()
             limits.concurrentFiles = 1
             let manager = try await DownloadManager(
                 session: api.session, directory: downloads, limits: limits)
-            let id = try await manager.add("x", of: api, to: .file(FilePath("\(folder.path)/missing/f")))
+            let id = try await manager.add("x", of: api, to: .file(FilePath("\(directory.path)/missing/f")))
             await manager.pause(id)
             await manager.close()
             let keeping = OfflineQueueOptions(sendsRequests: false)
@@ -234,8 +234,8 @@ struct HostFeatureTests {
             #expect(await queue.entries.first?.secretFields == ["Cookie", "X-Api-Key"])
             await queue.close()
             var names = 0
-            for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path) {
-                guard let data = FileManager.default.contents(atPath: "\(folder.path)/\(name)") else {
+            for name in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
+                guard let data = FileManager.default.contents(atPath: "\(directory.path)/\(name)") else {
                     continue
                 }
                 names += 1

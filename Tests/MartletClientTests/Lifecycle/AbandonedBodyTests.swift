@@ -7,7 +7,7 @@ import Testing
 extension OneAtATime {
     @Suite("Bodies that are not read to their end")
     struct AbandonedBodyTests {
-        private struct Refusal: Error {}
+        private struct Rejection: Error {}
 
         @Test("A small rest of a body is drained, and the connection is reused")
         func smallRest() async throws {
@@ -92,7 +92,7 @@ extension OneAtATime {
                 let session = HTTPSession.own()
                 let start = ContinuousClock.now
                 try await session.stream(HTTPRequest(.get, origin)) { _, _ in }
-                #expect(ContinuousClock.now - start < Patience.ending)
+                #expect(ContinuousClock.now - start < TestTimeouts.ending)
                 try await origin.recorder.waitForOpenConnections(atMost: 0)
                 #expect(await eventually { session.poolStatus.leased == 0 })
             }
@@ -102,8 +102,8 @@ extension OneAtATime {
         func throwingClosure() async throws {
             try await TestOrigin.withOrigin(handler: .fixed(.text("hello"))) { origin in
                 let session = HTTPSession.own()
-                await #expect(throws: Refusal.self) {
-                    try await session.stream(HTTPRequest(.get, origin)) { _, _ in throw Refusal() }
+                await #expect(throws: Rejection.self) {
+                    try await session.stream(HTTPRequest(.get, origin)) { _, _ in throw Rejection() }
                 }
                 #expect(await eventually { session.poolStatus.leased == 0 })
                 #expect(session.runningCallCount == 0)

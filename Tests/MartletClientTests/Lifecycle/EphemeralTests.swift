@@ -12,15 +12,15 @@ struct EphemeralTests {
     )
     func nothingOnDisk() async {
         await #expect(processExitsWith: .success) {
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             for name in [
                 "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
             ] {
-                unsafe setenv(name, folder.path, 1)
+                unsafe setenv(name, directory.path, 1)
             }
-            unsafe chdir(folder.path)
+            unsafe chdir(directory.path)
             try await EphemeralTests.use(.ephemeral)
-            guard try folder.contents().isEmpty else { exit(3) }
+            guard try directory.contents().isEmpty else { exit(3) }
             guard try EphemeralTests.filesOpenForWriting().isEmpty else { exit(4) }
         }
     }

@@ -12,8 +12,8 @@ struct SessionLifetimeTests {
     func view() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             let session = HTTPSession.own()
-            let view = session.with { $0.timeouts.total = Patience.long }
-            #expect(view.configuration.timeouts.total == Patience.long)
+            let view = session.with { $0.timeouts.total = TestTimeouts.long }
+            #expect(view.configuration.timeouts.total == TestTimeouts.long)
             #expect(session.configuration.timeouts.total == nil)
             _ = try await session.get(origin.url())
             #expect(try await view.get(origin.url()).metrics.isConnectionReused)
@@ -115,7 +115,7 @@ struct SessionLifetimeTests {
             try await origin.waitForRequests(count: 1)
             let finishing = Task {
                 if hasDeadline {
-                    await session.finishAndInvalidate(within: Patience.long)
+                    await session.finishAndInvalidate(within: TestTimeouts.long)
                 } else {
                     await session.finishAndInvalidate()
                 }
@@ -149,8 +149,8 @@ struct SessionLifetimeTests {
             async let response = session.get(origin.url())
             try await origin.waitForRequests(count: 1)
             let start = ContinuousClock.now
-            await session.finishAndInvalidate(within: Patience.long)
-            #expect(ContinuousClock.now - start < Patience.ending)
+            await session.finishAndInvalidate(within: TestTimeouts.long)
+            #expect(ContinuousClock.now - start < TestTimeouts.ending)
             #expect(try await response.text == "ok")
         }
     }

@@ -18,7 +18,7 @@ struct ViewTests {
         static let all = [
             Change(testDescription: "nothing", sharesConnections: true) { _, _ in },
             Change(testDescription: "a clock", sharesConnections: true) { configuration, _ in
-                configuration.timeouts.total = Patience.long
+                configuration.timeouts.total = TestTimeouts.long
             },
             Change(testDescription: "the resolver, to a struct of the same value", sharesConnections: false) {
                 configuration, port in

@@ -42,8 +42,8 @@ struct MemoryPressureSourceTests {
 
     @Test("The level is read from the given files in the kernel's format")
     func files() async throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path + "/memory.pressure"
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/memory.pressure"
         try Data("some avg10=30.00 total=1\nfull avg10=2.00 total=1\n".utf8).write(to: URL(filePath: path))
         let source = MemoryPressureSource(files: [FilePath(path)], interval: .milliseconds(1))
         #expect(source.isSupported)

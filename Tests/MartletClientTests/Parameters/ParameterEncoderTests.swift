@@ -229,14 +229,14 @@ struct ParameterEncoderTests {
 
     private struct Empty: Encodable {}
     private struct Silent: Encodable { func encode(to encoder: any Encoder) throws {} }
-    private struct Refusal: Error {}
-    private struct Refusing: Encodable { func encode(to encoder: any Encoder) throws { throw Refusal() } }
+    private struct Rejection: Error {}
+    private struct Rejecting: Encodable { func encode(to encoder: any Encoder) throws { throw Rejection() } }
 
     @Test("A value that encodes nothing is an empty object, and its errors are unchanged")
     func nothing() throws {
         #expect(try ParameterValue(encoding: Empty()) == [:])
         #expect(try ParameterValue(encoding: ["a": Silent()]) == ["a": [:]])
-        #expect(throws: Refusal.self) { try ParameterValue(encoding: ["a": Refusing()]) }
+        #expect(throws: Rejection.self) { try ParameterValue(encoding: ["a": Rejecting()]) }
     }
 
     @Test("Integer keys become names, and an absent top-level value is null")

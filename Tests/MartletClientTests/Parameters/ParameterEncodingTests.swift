@@ -142,7 +142,7 @@ struct ParameterEncodingTests {
         #expect(rejected?.message.contains("inf") == false)
     }
 
-    private struct Refusal: Error {}
+    private struct Rejection: Error {}
 
     @Test("A custom serializer writes the query and can throw")
     func serializer() throws {
@@ -152,7 +152,7 @@ struct ParameterEncodingTests {
         #expect(
             try host(upper).prepare(.get, "p?q", parameters: ["a": 1]).request.path
                 == "/v1/p?q&x%20y%0D%0A%23%C3%A9&z=1%20")
-        let rejecting = ParameterEncoding.form.with { $0.query.serializer = { _ in throw Refusal() } }
-        #expect(throws: Refusal.self) { try host(rejecting).prepare(.get, "p", parameters: ["a": 1]) }
+        let rejecting = ParameterEncoding.form.with { $0.query.serializer = { _ in throw Rejection() } }
+        #expect(throws: Rejection.self) { try host(rejecting).prepare(.get, "p", parameters: ["a": 1]) }
     }
 }

@@ -54,11 +54,11 @@ struct LateBodyTests {
     enum Cache: CaseIterable {
         case none, memory, disk
 
-        func make(in folder: TemporaryFolder) throws -> ResponseCache? {
+        func make(in directory: TemporaryDirectory) throws -> ResponseCache? {
             switch self {
             case .none: nil
             case .memory: .memoryOnly(.mebibytes(8))
-            case .disk: try .at(FilePath(folder.path).appending("cache"), memory: .bytes(0))
+            case .disk: try .at(FilePath(directory.path).appending("cache"), memory: .bytes(0))
             }
         }
     }
@@ -77,8 +77,8 @@ struct LateBodyTests {
                 })
         } run: { origin async throws in
             for cache in Cache.allCases {
-                let folder = try TemporaryFolder()
-                let store = try cache.make(in: folder)
+                let directory = try TemporaryDirectory()
+                let store = try cache.make(in: directory)
                 let session = HTTPSession.own { configuration in
                     configuration.cache = store
                     code.add(to: &configuration)
@@ -93,7 +93,7 @@ struct LateBodyTests {
                     }
                     let open = try await session.open(origin.url("/\(cache)/open/\(number)"))
                     #expect(try await open.body.text() == text)
-                    let target = FilePath(folder.path).appending("file-\(number)")
+                    let target = FilePath(directory.path).appending("file-\(number)")
                     _ = try await session.download(origin.url("/\(cache)/file/\(number)"), to: target)
                     #expect(try Data(contentsOf: URL(filePath: target.string)) == Data(text.utf8))
                 }

@@ -51,7 +51,7 @@ struct MiddlewareTests {
                 await #expect(throws: HTTPError.self) {
                     try await session.get(origin.url("/silent"), timeout: .seconds(2))
                 })
-            #expect(error.timeout == .total && error.wasSent, "\(error)")
+            #expect(error.timeout == .total && error.wasSent && error.phase == .awaitingHead, "\(error)")
         }
     }
 
@@ -187,7 +187,7 @@ struct MiddlewareTests {
         }
     }
 
-    private struct Refusal: Error, Equatable {}
+    private struct Rejection: Error, Equatable {}
 
     @Test("The call throws a middleware's error, and nothing is sent")
     func throwing() async throws {
@@ -195,10 +195,10 @@ struct MiddlewareTests {
             .text("x")
         } run: { origin async throws in
             let session = HTTPSession.own { configuration in
-                configuration.middleware = [ClosureMiddleware { _, _, _ in throw Refusal() }]
+                configuration.middleware = [ClosureMiddleware { _, _, _ in throw Rejection() }]
                 configuration.retry = .transient(maximumAttempts: 3, backoff: .constant(.zero))
             }
-            await #expect(throws: Refusal()) { try await session.get(origin.url()) }
+            await #expect(throws: Rejection()) { try await session.get(origin.url()) }
             #expect(origin.connectionCount == 0)
         }
     }
@@ -306,8 +306,8 @@ struct MiddlewareTests {
             }
             let session = HTTPSession.own { $0.middleware = [step] }
             let newest = Mutex(TransferProgress?.none)
-            let folder = try TemporaryFolder()
-            let file = folder.path + "/file"
+            let directory = try TemporaryDirectory()
+            let file = directory.path + "/file"
             try await session.save(
                 HTTPRequest(method: .get, url: origin.url()), to: FilePath(file), overwrites: false
             ) { progress in newest.withLock { $0 = progress } }

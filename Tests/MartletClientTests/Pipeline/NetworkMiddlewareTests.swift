@@ -206,10 +206,10 @@ struct NetworkMiddlewareTests {
             }
             let url = origin.url()
             let call = Task { try await session.get(url) }
-            #expect(await eventually(within: Patience.long) { entered.count == 2 })
+            #expect(await eventually(within: TestTimeouts.long) { entered.count == 2 })
             call.cancel()
             await #expect(throws: CancellationError.self) { try await call.value }
-            #expect(await eventually(within: Patience.long) { session.runningCallCount == 0 })
+            #expect(await eventually(within: TestTimeouts.long) { session.runningCallCount == 0 })
         }
     }
 

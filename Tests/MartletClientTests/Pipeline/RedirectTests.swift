@@ -139,7 +139,7 @@ struct RedirectTests {
 
     @Test("Streams and downloads follow redirects")
     func others() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text("there")
         } run: { origin async throws in
@@ -149,10 +149,10 @@ struct RedirectTests {
                 String(decoding: try await body.collect(), as: UTF8.self)
             }
             #expect(text == "there")
-            let path = FilePath(folder.path + "/file")
+            let path = FilePath(directory.path + "/file")
             try await session.save(
                 HTTPRequest(method: .get, url: origin.url("/a")), to: path, overwrites: false)
-            #expect(try folder.contents() == ["file"])
+            #expect(try directory.contents() == ["file"])
         }
     }
 
@@ -165,7 +165,7 @@ struct RedirectTests {
             var attempts = 0
             // On a slow machine the timeout may expire before the first redirect arrives.
             while attempts < 2 {
-                try #require(total < Patience.ending)
+                try #require(total < TestTimeouts.ending)
                 let session = HTTPSession.own {
                     $0.timeouts.total = total
                     $0.redirects = .follow(limit: 100_000)

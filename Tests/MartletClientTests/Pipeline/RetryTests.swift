@@ -78,13 +78,13 @@ struct RetryTests {
 
     @Test("A download that was cut restarts, and its file is complete")
     func cutDownload() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(scripts: Self.cut, Self.whole) { origin async throws in
-            let path = folder.path + "/file"
+            let path = directory.path + "/file"
             try await RetryTests.session().save(
                 HTTPRequest(method: .get, url: origin.url()), to: FilePath(path), overwrites: false)
             #expect(try String(contentsOfFile: path, encoding: .utf8) == "0123456789")
-            #expect(try folder.contents() == ["file"])
+            #expect(try directory.contents() == ["file"])
         }
     }
 
@@ -129,11 +129,11 @@ struct RetryTests {
             OriginResponse(503)
         } run: { origin async throws in
             let session = RetryTests.session(.transient(backoff: .constant(.seconds(3600)))) {
-                $0.timeouts.total = Patience.long
+                $0.timeouts.total = TestTimeouts.long
             }
             let start = ContinuousClock.now
             let error = try #require(await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
-            #expect(ContinuousClock.now - start < Patience.ending)
+            #expect(ContinuousClock.now - start < TestTimeouts.ending)
             #expect(error.timeout == .total && error.status == 503 && error.exchange?.statusCode == 503)
             #expect(error.description.contains("503"))
             #expect(origin.requests.count == 1)

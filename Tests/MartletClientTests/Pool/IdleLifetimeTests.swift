@@ -20,13 +20,13 @@ struct IdleLifetimeTests {
             .expectRequestHead,
             .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nKeep-Alive: timeout=1\r\n\r\n"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin in
-            let session = HTTPSession.own { $0.pool.idleLifetime = Patience.long * 2 }
+            let session = HTTPSession.own { $0.pool.idleLifetime = TestTimeouts.long * 2 }
             let start = ContinuousClock.now
             _ = try await session.get(origin.url())
             try await origin.recorder.waitForOpenConnections(atMost: 0)
             // The margin reduces the one second by half. The session's own limit is ten minutes.
             #expect(ContinuousClock.now - start >= .milliseconds(450))
-            #expect(ContinuousClock.now - start < Patience.ending)
+            #expect(ContinuousClock.now - start < TestTimeouts.ending)
             #expect(session.poolStatus.idle == 0)
         }
     }

@@ -79,7 +79,7 @@ struct NestedCallTests {
                 }
             }
         }
-        #expect(await eventually(within: Patience.long) { started.count == 2 })
+        #expect(await eventually(within: TestTimeouts.long) { started.count == 2 })
         if let limits { session.setPoolLimits(limits) }
         let error = await #expect(throws: HTTPError.self) {
             try await session.get(origin.url("/"), options: options)

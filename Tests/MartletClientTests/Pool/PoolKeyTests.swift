@@ -19,7 +19,7 @@ struct PoolKeyTests {
     @Test("A view with other timeouts, fields and limits shares connections")
     func sharing() async throws {
         let count = try await connections { _, configuration in
-            configuration.timeouts.total = Patience.long
+            configuration.timeouts.total = TestTimeouts.long
             configuration.userAgent = "other"
             configuration.bufferedBodyLimit = .kibibytes(1)
         }

@@ -134,7 +134,7 @@ struct PoolQueueTests {
         let second = Task {
             try await session.get(
                 "http://a.test/",
-                options: RequestOptions(timeouts: .patient(connect: .milliseconds(50), total: Patience.long)))
+                options: RequestOptions(timeouts: .patient(connect: .milliseconds(50), total: TestTimeouts.long)))
         }
         #expect(await eventually { session.poolStatus.waiting == 2 })
         // The expired timeout of a later call to another host shows that the second call's timer has fired.

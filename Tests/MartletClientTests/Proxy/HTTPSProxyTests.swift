@@ -110,7 +110,7 @@ struct HTTPSProxyTests {
         // On a slow machine the timeout may expire before the client contacts the proxy.
         while error.timeout == .connect, error.phase.precedes(.tlsHandshake) {
             connect *= 3
-            try #require(connect < Patience.ending)
+            try #require(connect < TestTimeouts.ending)
             error = try await failure(by: settings, after: connect)
         }
         #expect([.tlsFailed, .timedOut, .connectFailed].contains(error.code))

@@ -8,7 +8,7 @@ import Testing
 struct HostileProxyTests {
     /// Returns the error of a call through a proxy that plays a script. None of its sockets may stay open.
     private func failure(
-        socks: Bool = false, connect: Duration = Patience.long, _ steps: ScriptStep...,
+        socks: Bool = false, connect: Duration = TestTimeouts.long, _ steps: ScriptStep...,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> HTTPError {
         try await failure(socks: socks, connect: connect, steps: steps, sourceLocation: sourceLocation)
@@ -171,7 +171,7 @@ struct HostileProxyTests {
         var phase = HTTPError.Phase.preparing
         // On a slow machine the timeout may expire before the client contacts the proxy.
         while phase.precedes(.tunneling) {
-            try #require(span < Patience.ending)
+            try #require(span < TestTimeouts.ending)
             let error = try await failure(socks: socks, connect: span, steps: steps)
             #expect(error.code == .timedOut && error.timeout == .connect)
             phase = error.phase
@@ -185,7 +185,7 @@ struct HostileProxyTests {
         var connect = Duration.milliseconds(300)
         while try await !endsInTunnel(after: connect) {
             connect *= 3
-            try #require(connect < Patience.ending)
+            try #require(connect < TestTimeouts.ending)
         }
     }
 

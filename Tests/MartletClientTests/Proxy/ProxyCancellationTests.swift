@@ -53,7 +53,7 @@ extension OneAtATime {
                 let start = ContinuousClock.now
                 task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
-                #expect(ContinuousClock.now - start < Patience.ending)
+                #expect(ContinuousClock.now - start < TestTimeouts.ending)
                 #expect(await eventually { session.diagnostics.isIdle })
                 #expect(await eventually { OpenSockets.count(toPort: proxy.port) == 0 })
                 try await proxy.recorder.waitForOpenConnections(atMost: 0)

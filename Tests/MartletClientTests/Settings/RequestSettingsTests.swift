@@ -67,7 +67,7 @@ struct RequestSettingsTests {
         try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .stall)) {
             origin async throws in
             let short = Duration.milliseconds(200)
-            let session = HTTPSession.own { $0.timeouts.total = isShorter ? Patience.long : .milliseconds(1) }
+            let session = HTTPSession.own { $0.timeouts.total = isShorter ? TestTimeouts.long : .milliseconds(1) }
             let call = RequestOptions { $0.timeouts.total = short }
             let error = await #expect(throws: HTTPError.self) {
                 try await session.get(origin.url(), options: call)

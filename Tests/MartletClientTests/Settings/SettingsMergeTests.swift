@@ -165,7 +165,7 @@ struct SettingsMergeTests {
             let session = HTTPSession.own { $0.timeouts.total = .milliseconds(300) }
             let error = await #expect(throws: HTTPError.self) {
                 try await session.get(
-                    origin.url(), options: .init(timeouts: .init(connect: Patience.long, idle: nil)))
+                    origin.url(), options: .init(timeouts: .init(connect: TestTimeouts.long, idle: nil)))
             }
             #expect(error?.timeout == .total)
         }
@@ -179,7 +179,7 @@ struct SettingsMergeTests {
             let api = try HTTPSession.own().host(origin.url()).with {
                 $0.options.retry = .transient(backoff: .constant(.zero))
             }
-            let call = RequestOptions { $0.timeouts.head = Patience.long }
+            let call = RequestOptions { $0.timeouts.head = TestTimeouts.long }
             #expect(try await api.get("a", options: call).text == "up")
             #expect(try await api.call(Status(options: call)).text == "up")
             let once = RequestOptions { $0.retry = .never }

@@ -25,7 +25,7 @@ extension OneAtATime {
                     configuration.pool.connectionsPerHost = count
                 }
                 let calls = (0..<count).map { _ in Task { try await session.get(origin.url()).text } }
-                try await origin.waitForRequests(count: count, within: Patience.long)
+                try await origin.waitForRequests(count: count, within: TestTimeouts.long)
                 #expect(session.diagnostics.runningCalls == count)
                 signals.raise("all are there")
                 for call in calls {
@@ -138,7 +138,7 @@ extension OneAtATime {
         ) async -> Bool {
             let session = HTTPSession.trusting(origin) { configuration in
                 configuration.timeouts = Timeouts(
-                    connect: span * 4, head: span, idle: span, total: Patience.long)
+                    connect: span * 4, head: span, idle: span, total: TestTimeouts.long)
             }
             let endings = await withTaskGroup(of: [String].self) { group in
                 for worker in 0..<10 as Range<UInt64> {

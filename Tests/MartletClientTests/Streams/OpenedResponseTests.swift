@@ -74,9 +74,9 @@ struct OpenedResponseTests {
             }
             #expect(open.metrics.receivedBodyByteCount == 10)
         case .file:
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             let open = try await session.open(origin.url("/ten"))
-            try await open.body.write(to: FilePath(folder.path + "/file"))
+            try await open.body.write(to: FilePath(directory.path + "/file"))
             #expect(session.runningCallCount == 0)
         case .releasedElsewhere:
             let open = try await session.open(endless)

@@ -25,7 +25,7 @@ final class BlackHole: Sendable {
         for index in 0..<8 {
             do throws(DialError) {
                 let deadline = MonotonicTime.now().advanced(
-                    by: index == 0 ? Patience.long : .milliseconds(200))
+                    by: index == 0 ? TestTimeouts.long : .milliseconds(200))
                 fillers.append(try await dialer.dial(destination, until: deadline).stream)
             } catch {
                 break

@@ -68,7 +68,7 @@ final class CuttingRelay: Sendable {
         let dialer = Dialer(settings: DialSettings(), loop: EventLoop.sharedOrStalled)
         let destination = Destination(isSecure: false, host: "127.0.0.1", port: port)
         do {
-            let deadline = MonotonicTime.now().advanced(by: Patience.long)
+            let deadline = MonotonicTime.now().advanced(by: TestTimeouts.long)
             let server = try await dialer.dial(destination, until: deadline).stream
             defer { server.close() }
             async let up: Void = pump(from: client, to: server, .none)

@@ -3,7 +3,7 @@ import MartletTestSupport
 import MartletTransport
 
 /// Returns the value of a count after it has been stable for a while.
-func settled(within limit: Duration = Patience.long, _ count: () -> UInt64) async -> UInt64 {
+func settled(within limit: Duration = TestTimeouts.long, _ count: () -> UInt64) async -> UInt64 {
     var last = count()
     var since = MonotonicTime.now()
     var looks = 0

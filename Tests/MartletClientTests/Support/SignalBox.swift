@@ -13,7 +13,7 @@ final class SignalBox: Sendable {
     /// Waits for a signal of the origin.
     func wait(for name: String) async throws {
         guard let signals = known.withLock({ $0 }) else { return }
-        try await signals.wait(for: name, within: Patience.long)
+        try await signals.wait(for: name, within: TestTimeouts.long)
     }
 
     /// Raises a signal of the origin.

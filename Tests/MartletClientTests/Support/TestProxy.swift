@@ -90,7 +90,7 @@ final class TestProxy: Sendable {
 
     // MARK: One connection
 
-    private static var soon: MonotonicTime { MonotonicTime.now().advanced(by: Patience.long) }
+    private static var soon: MonotonicTime { MonotonicTime.now().advanced(by: TestTimeouts.long) }
 
     private func serve(_ socket: Socket, to target: Int, _ settings: Settings) async {
         state.withLock { $0.connectionCount += 1 }

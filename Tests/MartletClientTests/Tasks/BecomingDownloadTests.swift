@@ -25,7 +25,7 @@ struct BecomingDownloadTests {
         "A stream becomes a file at every offset, with or without the bytes already read, and no byte is lost",
         arguments: [false, true])
     func streamed(isChunked: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let session = HTTPSession.own()
         let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
         for count in 0...BecomingDownloadTests.size {
@@ -42,18 +42,18 @@ struct BecomingDownloadTests {
                         }
                         #expect(taken == Array(bytes[..<count]))
                         origin.signals.raise("go")
-                        try await body.write(to: folder.path(name), extent)
+                        try await body.write(to: directory.path(name), extent)
                     }
                 }
                 let expected = extent == .whole ? bytes : Array(bytes[count...])
-                #expect(try folder.bytes(of: name) == expected)
+                #expect(try directory.bytes(of: name) == expected)
             }
         }
     }
 
     @Test("A running task becomes a download at every offset", arguments: [false, true])
     func task(isChunked: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let session = HTTPSession.own()
         let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
         for count in 0...BecomingDownloadTests.size {
@@ -63,7 +63,7 @@ struct BecomingDownloadTests {
                 _ = try await task.response
                 let progress = task.downloadProgress
                 #expect(await eventually { progress.current.completedByteCount == UInt64(count) })
-                async let written: Void = task.becomeDownload(to: folder.path("\(count)"))
+                async let written: Void = task.becomeDownload(to: directory.path("\(count)"))
                 // A complete body needs no signal, and may end before the file is requested.
                 if count < BecomingDownloadTests.size {
                     #expect(await eventually { task.kind == .download })
@@ -73,14 +73,14 @@ struct BecomingDownloadTests {
                 try await written
                 let exchange = try await task.value
                 if count < BecomingDownloadTests.size { #expect(exchange.body.isEmpty) }
-                #expect(try folder.bytes(of: "\(count)") == bytes)
+                #expect(try directory.bytes(of: "\(count)") == bytes)
             }
         }
     }
 
     @Test("A coded body becomes a file of its decoded bytes", arguments: [false, true])
     func coded(isTask: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let bytes = TestPattern.bytes(from: 0, count: 1_000_000)
         let coded = Deflated.bytes(bytes, as: .gzip)
         try await TestOrigin.withOrigin { _ in
@@ -89,22 +89,22 @@ struct BecomingDownloadTests {
             let session = HTTPSession.own()
             if isTask {
                 let task = await session.task(for: try HTTPRequest(.get, origin))
-                try await task.becomeDownload(to: folder.path("file"))
+                try await task.becomeDownload(to: directory.path("file"))
             } else {
                 try await session.stream(try HTTPRequest(.get, origin)) { _, body in
                     let body = body.buffering()
                     var iterator = body.makeAsyncIterator()
                     _ = try await iterator.next()
-                    try await body.write(to: folder.path("file"), .whole)
+                    try await body.write(to: directory.path("file"), .whole)
                 }
             }
-            #expect(try folder.bytes(of: "file") == bytes)
+            #expect(try directory.bytes(of: "file") == bytes)
         }
     }
 
     @Test("A call that became a download is not limited by the memory limit")
     func largerThanMemory() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let signals = SignalBox()
         try await TestOrigin.withOrigin { _ in
             OriginResponse(
@@ -119,63 +119,63 @@ struct BecomingDownloadTests {
             signals.use(origin)
             let session = HTTPSession.own { $0.bufferedBodyLimit = .kibibytes(64) }
             let task = await session.task(for: try HTTPRequest(.get, origin))
-            async let written: Void = task.becomeDownload(to: folder.path("file"))
+            async let written: Void = task.becomeDownload(to: directory.path("file"))
             #expect(await eventually { task.kind == .download })
             signals.raise("asked")
             try await written
-            #expect(try folder.bytes(of: "file") == TestPattern.bytes(from: 0, count: 2_000_000))
+            #expect(try directory.bytes(of: "file") == TestPattern.bytes(from: 0, count: 2_000_000))
         }
     }
 
     @Test("An existing file is an error, and the collected bytes stay available")
     func collision() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write([1], to: "file")
+        let directory = try TemporaryDirectory()
+        try directory.write([1], to: "file")
         try await TestOrigin.withOrigin(handler: .fixed(.text("new"))) { origin async throws in
             let session = HTTPSession.own()
             let task = await session.task(for: try HTTPRequest(.get, origin))
             let error = try #require(
                 await #expect(throws: HTTPError.self) {
-                    try await task.becomeDownload(to: folder.path("file"))
+                    try await task.becomeDownload(to: directory.path("file"))
                 })
             #expect(error.code == .fileExists)
-            #expect(try folder.contents() == ["file"])
-            #expect(try folder.bytes(of: "file") == [1])
+            #expect(try directory.contents() == ["file"])
+            #expect(try directory.bytes(of: "file") == [1])
             #expect(task.kind == .data)
-            try await task.becomeDownload(to: folder.path("other"))
-            #expect(try folder.bytes(of: "other") == Array("new".utf8))
-            await #expect(throws: HTTPError.self) { try await task.becomeDownload(to: folder.path("third")) }
+            try await task.becomeDownload(to: directory.path("other"))
+            #expect(try directory.bytes(of: "other") == Array("new".utf8))
+            await #expect(throws: HTTPError.self) { try await task.becomeDownload(to: directory.path("third")) }
         }
     }
 
     @Test("If a file cannot be created during the body, no byte is lost and another file can be tried")
     func secondFile() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
         let script = BecomingDownloadTests.script(stoppingBehind: 5, isChunked: false)
         try await TestOrigin.withOrigin(scripts: script) { origin async throws in
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
             let progress = task.downloadProgress
             #expect(await eventually { progress.current.completedByteCount == 5 })
-            async let rejected: Void = task.becomeDownload(to: folder.path("none/file"))
+            async let rejected: Void = task.becomeDownload(to: directory.path("none/file"))
             #expect(await eventually { task.kind == .download })
             origin.signals.raise("go")
             do {
                 try await rejected
-                Issue.record("a folder that is not there took a file")
+                Issue.record("a directory that is not there took a file")
             } catch let error as HTTPError {
                 #expect(error.code == .fileFailed)
             }
             #expect(try await task.value.body == bytes)
-            try await task.becomeDownload(to: folder.path("file"))
-            #expect(try folder.bytes(of: "file") == bytes)
+            try await task.becomeDownload(to: directory.path("file"))
+            #expect(try directory.bytes(of: "file") == bytes)
         }
     }
 
     @Test("A file that the delegate wrote is the download, and no other file replaces it")
     func delegated() async throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path("delegate")
+        let directory = try TemporaryDirectory()
+        let path = directory.path("delegate")
         let delegate = RecordingDelegate(received: { _ in .becomeDownload(to: path, overwrites: true) })
         try await TestOrigin.withOrigin(handler: .fixed(.text("new"))) { origin async throws in
             let session = HTTPSession.own { $0.delegate = delegate }
@@ -186,7 +186,7 @@ struct BecomingDownloadTests {
                 try await task.becomeDownload(to: path, overwrites: true)
             }
             #expect(error?.code == .invalidRequest)
-            #expect(try folder.bytes(of: "delegate") == Array("new".utf8))
+            #expect(try directory.bytes(of: "delegate") == Array("new".utf8))
         }
     }
 
@@ -200,18 +200,18 @@ struct BecomingDownloadTests {
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n"),
             .send(bytes), .awaitClose)
         for isCut in [false, true] {
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             try await TestOrigin.withOrigin(scripts: isCut ? cut : full) { origin async throws in
                 try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
                     let body = body.buffering()
                     // A file that cannot be created loses no bytes.
                     await #expect(throws: HTTPError.self) {
-                        try await body.write(to: folder.path("none/file"), .whole)
+                        try await body.write(to: directory.path("none/file"), .whole)
                     }
                     do {
                         switch first {
-                        case "rest": try await body.write(to: folder.path("first"), .rest)
-                        case "whole": try await body.write(to: folder.path("first"), .whole)
+                        case "rest": try await body.write(to: directory.path("first"), .rest)
+                        case "whole": try await body.write(to: directory.path("first"), .whole)
                         default: _ = try await body.collect()
                         }
                         #expect(!isCut)
@@ -221,7 +221,7 @@ struct BecomingDownloadTests {
                     let isThere = first == "read" && !isCut
                     for name in ["second", "third"] {
                         do {
-                            try await body.write(to: folder.path(name), .whole)
+                            try await body.write(to: directory.path(name), .whole)
                             #expect(isThere && name == "second")
                         } catch let error as HTTPError {
                             #expect(error.code == .limitExceeded || error.code == .truncated)
@@ -229,14 +229,14 @@ struct BecomingDownloadTests {
                     }
                     if isCut {
                         await #expect(throws: HTTPError.self) {
-                            try await body.write(to: folder.path("fourth"), .rest)
+                            try await body.write(to: directory.path("fourth"), .rest)
                         }
                     }
                 }
             }
             let written = isCut ? [] : [first == "read" ? "second" : "first"]
-            #expect(try folder.contents().sorted() == written)
-            for name in written { #expect(try folder.bytes(of: name) == bytes) }
+            #expect(try directory.contents().sorted() == written)
+            for name in written { #expect(try directory.bytes(of: name) == bytes) }
         }
     }
 
@@ -258,7 +258,7 @@ struct BecomingDownloadTests {
 
     @Test("A body that is cut or cancelled leaves no file", arguments: [false, true])
     func failure(isCancelled: Bool) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .await("go"),
             isCancelled ? .awaitClose : .close)
@@ -266,7 +266,7 @@ struct BecomingDownloadTests {
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
             let progress = task.downloadProgress
             #expect(await eventually { progress.current.completedByteCount == 5 })
-            async let written: Void = task.becomeDownload(to: folder.path("file"))
+            async let written: Void = task.becomeDownload(to: directory.path("file"))
             #expect(await eventually { task.kind == .download })
             if isCancelled { await task.cancel() }
             origin.signals.raise("go")
@@ -276,13 +276,13 @@ struct BecomingDownloadTests {
             } catch {
                 #expect(isCancelled ? error is CancellationError : (error as? HTTPError)?.code == .truncated)
             }
-            #expect(try folder.contents().isEmpty)
+            #expect(try directory.contents().isEmpty)
         }
     }
 
     @Test("Writing the whole body is rejected if the bytes already read were not buffered")
     func forgotten() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(100_000))) { origin async throws in
             let session = HTTPSession.own()
             for remembers in [false, true] {
@@ -292,12 +292,12 @@ struct BecomingDownloadTests {
                             let body = remembers ? given.buffering(upTo: 10) : given
                             var iterator = body.makeAsyncIterator()
                             _ = try await iterator.next()
-                            try await body.write(to: folder.path("file"), .whole)
+                            try await body.write(to: directory.path("file"), .whole)
                         }
                     })
                 #expect(error.code == .limitExceeded)
             }
-            #expect(try folder.contents().isEmpty)
+            #expect(try directory.contents().isEmpty)
         }
     }
 }

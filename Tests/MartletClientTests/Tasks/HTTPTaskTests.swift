@@ -152,7 +152,7 @@ extension OneAtATime {
                 let signals = origin.signals
                 let body = HTTPBody.stream(length: size) {
                     PatternPieces(byteCount: size) { offset in
-                        if offset >= 2 << 20 { try await signals.wait(for: "paused", within: Patience.long) }
+                        if offset >= 2 << 20 { try await signals.wait(for: "paused", within: TestTimeouts.long) }
                     }
                 }
                 let task = await session.task(for: try HTTPRequest(.put, origin), body: body)
@@ -187,7 +187,7 @@ extension OneAtATime {
                 let start = ContinuousClock.now
                 await task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
-                #expect(ContinuousClock.now - start < Patience.ending)
+                #expect(ContinuousClock.now - start < TestTimeouts.ending)
                 #expect(session.poolStatus.leased == 0)
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
             }
@@ -198,7 +198,7 @@ extension OneAtATime {
             var idle = Duration.milliseconds(250)
             while try await !outlastsPause(idle: idle) {
                 idle *= 3
-                try #require(idle < Patience.ending, "no task was paused in time")
+                try #require(idle < TestTimeouts.ending, "no task was paused in time")
             }
         }
 
@@ -234,7 +234,7 @@ extension OneAtATime {
             var unit = Duration.seconds(1)
             while try await !restartsTransfer(inUnitsOf: unit) {
                 unit *= 3
-                try #require(unit * 4 < Patience.ending, "the machine kept to no pause")
+                try #require(unit * 4 < TestTimeouts.ending, "the machine kept to no pause")
             }
         }
 
@@ -301,8 +301,8 @@ extension OneAtATime {
 
         @Test("A download task writes its file, and leaves none when it is cancelled")
         func download() async throws {
-            let folder = FilePath(FileManager.default.temporaryDirectory.path)
-            let path = folder.appending("martlet-\(UUID().uuidString)")
+            let directory = FilePath(FileManager.default.temporaryDirectory.path)
+            let path = directory.appending("martlet-\(UUID().uuidString)")
             try await TestOrigin.withOrigin { request in
                 request.path == "/whole" ? .pattern(100_000) : .pattern(1 << 40)
             } run: { origin in

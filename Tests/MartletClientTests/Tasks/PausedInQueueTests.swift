@@ -42,7 +42,7 @@ struct PausedInQueueTests {
             origin.signals.raise("go")
             for task in holding { #expect(try await task.value.text == "/held") }
             let other = try await session.get(
-                origin.url("/other"), options: RequestOptions(timeouts: .patient(total: Patience.ending)))
+                origin.url("/other"), options: RequestOptions(timeouts: .patient(total: TestTimeouts.ending)))
             #expect(other.text == "/other")
             #expect(!origin.requests.contains { $0.target == "/paused" })
             for task in paused {
@@ -108,7 +108,7 @@ struct PausedInQueueTests {
         var span = Duration.milliseconds(300)
         while try await !outlastsPause(poolWait: span) {
             span *= 3
-            try #require(span < Patience.ending, "no task was paused in time")
+            try #require(span < TestTimeouts.ending, "no task was paused in time")
         }
     }
 

@@ -35,7 +35,7 @@ extension OneAtATime {
             var span = Duration.milliseconds(400)
             while try await !outlastsPause(head: span) {
                 span *= 3
-                try #require(span < Patience.ending, "no task was paused in time")
+                try #require(span < TestTimeouts.ending, "no task was paused in time")
             }
         }
 
@@ -82,7 +82,7 @@ extension OneAtATime {
                 let signals = origin.signals
                 let body = HTTPBody.stream(length: size) {
                     PatternPieces(byteCount: size) { offset in
-                        if offset >= 2 << 20 { try await signals.wait(for: "paused", within: Patience.long) }
+                        if offset >= 2 << 20 { try await signals.wait(for: "paused", within: TestTimeouts.long) }
                     }
                 }
                 let task = await session.task(for: try HTTPRequest(.put, origin), body: body)
@@ -145,9 +145,9 @@ extension OneAtATime {
 
         @Test("Data, upload and download tasks work from memory, files and streams")
         func kinds() async throws {
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             let bytes = TestPattern.bytes(from: 0, count: 100_000)
-            try folder.write(bytes, to: "source")
+            try directory.write(bytes, to: "source")
             try await TestOrigin.withOrigin { request in
                 var received: [UInt8] = []
                 for try await chunk in request.body { received += chunk }
@@ -158,7 +158,7 @@ extension OneAtATime {
                 #expect(data.kind == .data)
                 #expect(try await data.value.body == bytes)
                 let bodies: [HTTPBody] = [
-                    .bytes(bytes), .file(folder.path("source")), .pattern(100_000),
+                    .bytes(bytes), .file(directory.path("source")), .pattern(100_000),
                     .once(PatternPieces(byteCount: 100_000)),
                 ]
                 for body in bodies {
@@ -168,10 +168,10 @@ extension OneAtATime {
                     #expect(upload.uploadProgress.current.completedByteCount == 100_000)
                 }
                 let download = await session.downloadTask(
-                    for: try HTTPRequest(.get, origin), to: folder.path("target"))
+                    for: try HTTPRequest(.get, origin), to: directory.path("target"))
                 #expect(download.kind == .download)
                 _ = try await download.value
-                #expect(try folder.bytes(of: "target") == bytes)
+                #expect(try directory.bytes(of: "target") == bytes)
             }
         }
     }

@@ -10,7 +10,7 @@ import Testing
 struct RunningCallTests {
     @Test("Each running call is listed with its kind and URL and can be cancelled from the list")
     func listed() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             if request.path.hasPrefix("/body") {
                 return OriginResponse.pattern(200_000).with {
@@ -25,7 +25,7 @@ struct RunningCallTests {
             let calls: [Task<Void, any Error>] = [
                 Task { _ = try await session.get(origin.url("/get")) },
                 Task { _ = try await session.post(origin.url("/post"), body: .bytes([1, 2, 3])) },
-                Task { _ = try await session.save(file, to: folder.path + "/file", overwrites: false) },
+                Task { _ = try await session.save(file, to: directory.path + "/file", overwrites: false) },
                 Task { try await session.stream(stream) { _, body in for try await _ in body {} } },
                 Task { for try await _ in try await session.open(origin.url("/body/open")).body {} },
             ]

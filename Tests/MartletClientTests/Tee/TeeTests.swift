@@ -6,7 +6,7 @@ import Testing
 
 @Suite("One body for several sinks")
 struct TeeTests {
-    private struct Refusal: Error, Equatable {}
+    private struct Rejection: Error, Equatable {}
 
     /// A sink that records its calls.
     private final class Notes: BodySink {
@@ -19,7 +19,7 @@ struct TeeTests {
 
         private func note(_ text: String) throws {
             told.withLock { if $0.last != text { $0.append(text) } }
-            if text == failsAt { throw Refusal() }
+            if text == failsAt { throw Rejection() }
         }
 
         func write(_ piece: [UInt8]) async throws { try note("write") }
@@ -30,7 +30,7 @@ struct TeeTests {
 
     @Test("A body goes to a file, a closure, a digest and a sequence at the same time")
     func all() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let bytes = TestPattern.bytes(from: 0, count: 1_000_000)
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(1_000_000))) { origin async throws in
             let seen = Mutex<[UInt8]>([])
@@ -38,14 +38,14 @@ struct TeeTests {
             async let read = sequence.reduce(into: [UInt8]()) { $0 += $1 }
             let results = try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
                 try await body.tee(to: [
-                    FileSink(folder.path("one")), FileSink(folder.path("two")),
+                    FileSink(directory.path("one")), FileSink(directory.path("two")),
                     ClosureSink { piece in seen.withLock { $0 += piece } }, digest, sequence,
                 ])
             }
             #expect(results.allSatisfy { $0.isFinished && $0.byteCount == 1_000_000 })
             #expect(results.count == 5)
-            #expect(try folder.bytes(of: "one") == bytes)
-            #expect(try folder.bytes(of: "two") == bytes)
+            #expect(try directory.bytes(of: "one") == bytes)
+            #expect(try directory.bytes(of: "two") == bytes)
             #expect(seen.withLock { $0 } == bytes)
             #expect(try await read == bytes)
             let file = DigestSink(.sha256)
@@ -97,43 +97,43 @@ struct TeeTests {
 
     @Test("A sink that fails does not stop the others")
     func failure() async throws {
-        let folder = try TemporaryFolder()
-        try folder.write([1], to: "taken")
+        let directory = try TemporaryDirectory()
+        try directory.write([1], to: "taken")
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin async throws in
             let (one, last) = (Notes(failsAt: "write"), Notes(failsAt: "finish"))
             let results = try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
                 try await body.tee(to: [
-                    one, FileSink(folder.path("taken")), FileSink(folder.path("file")), last,
+                    one, FileSink(directory.path("taken")), FileSink(directory.path("file")), last,
                 ])
             }
-            #expect(results[0].error is Refusal)
+            #expect(results[0].error is Rejection)
             #expect(results[0].byteCount == 0)
             #expect((results[1].error as? HTTPError)?.code == .fileExists)
             #expect(results[2].isFinished)
-            #expect(results[3].error is Refusal)
+            #expect(results[3].error is Rejection)
             #expect(results[3].byteCount == 500_000)
             #expect(one.all == ["write", "abandon"])
             #expect(last.all == ["write", "finish", "abandon"])
-            #expect(try folder.bytes(of: "file").count == 500_000)
-            #expect(try folder.bytes(of: "taken") == [1])
-            #expect(try folder.contents().sorted() == ["file", "taken"])
+            #expect(try directory.bytes(of: "file").count == 500_000)
+            #expect(try directory.bytes(of: "taken") == [1])
+            #expect(try directory.contents().sorted() == ["file", "taken"])
         }
     }
 
     @Test("With the option set, the first failure stops all sinks and leaves no file", arguments: ["write", "finish"])
     func stopAll(_ moment: String) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin async throws in
             let other = Notes()
-            await #expect(throws: Refusal.self) {
+            await #expect(throws: Rejection.self) {
                 try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
                     try await body.tee(
-                        to: [Notes(failsAt: moment), FileSink(folder.path("file")), other],
+                        to: [Notes(failsAt: moment), FileSink(directory.path("file")), other],
                         onFailure: .stopAll)
                 }
             }
             #expect(other.all == ["write", "abandon"])
-            #expect(try folder.contents().isEmpty)
+            #expect(try directory.contents().isEmpty)
         }
     }
 
@@ -144,14 +144,14 @@ struct TeeTests {
             let results = try await session.stream(try HTTPRequest(.get, origin)) { _, body in
                 try await body.tee(to: [Notes(failsAt: "write"), Notes(failsAt: "write")])
             }
-            #expect(results.allSatisfy { $0.error is Refusal })
+            #expect(results.allSatisfy { $0.error is Rejection })
             #expect(session.poolStatus.leased == 0)
         }
     }
 
     @Test("A body that is cut leaves no file, and every sink is notified")
     func truncated() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .close)
         try await TestOrigin.withOrigin(scripts: script) { origin async throws in
@@ -160,12 +160,12 @@ struct TeeTests {
             let error = try #require(
                 await #expect(throws: HTTPError.self) {
                     try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
-                        try await body.tee(to: [FileSink(folder.path("file")), notes, sequence])
+                        try await body.tee(to: [FileSink(directory.path("file")), notes, sequence])
                     }
                 })
             #expect(error.code == .truncated)
             #expect(notes.all == ["write", "abandon"])
-            #expect(try folder.contents().isEmpty)
+            #expect(try directory.contents().isEmpty)
             do {
                 _ = try await read
                 Issue.record("a body of half its length was taken for whole")
@@ -177,20 +177,20 @@ struct TeeTests {
 
     @Test("Cancelling ends a tee with a blocked sink and leaves no file")
     func cancel() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin async throws in
             let (notes, deaf) = (Notes(), SequenceSink())
             let request = try HTTPRequest(.get, origin)
             let tee = Task {
                 try await HTTPSession.own().stream(request) { _, body in
-                    try await body.tee(to: [FileSink(folder.path("file")), notes, deaf])
+                    try await body.tee(to: [FileSink(directory.path("file")), notes, deaf])
                 }
             }
             #expect(await eventually { !notes.all.isEmpty })
             tee.cancel()
             await #expect(throws: CancellationError.self) { try await tee.value }
             #expect(notes.all.last == "abandon")
-            #expect(try folder.contents().isEmpty)
+            #expect(try directory.contents().isEmpty)
         }
     }
 
@@ -213,14 +213,14 @@ struct TeeTests {
 
     @Test("An empty body creates an empty file and the digest of no bytes")
     func empty() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin(handler: .fixed(OriginResponse(200))) { origin async throws in
             let digest = DigestSink(.md5)
             let results = try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
-                try await body.tee(to: [FileSink(folder.path("file")), digest])
+                try await body.tee(to: [FileSink(directory.path("file")), digest])
             }
             #expect(results.allSatisfy { $0.isFinished && $0.byteCount == 0 })
-            #expect(try folder.bytes(of: "file").isEmpty)
+            #expect(try directory.bytes(of: "file").isEmpty)
             #expect(await digest.hexadecimal == "d41d8cd98f00b204e9800998ecf8427e")
         }
     }

@@ -33,7 +33,7 @@ extension OneAtATime {
             var span = first
             while true {
                 let error = try await call(span)
-                if error.timeout == timeout, error.phase.precedes(phase), span * 3 < Patience.ending {
+                if error.timeout == timeout, error.phase.precedes(phase), span * 3 < TestTimeouts.ending {
                     span *= 3
                     continue
                 }
@@ -50,7 +50,7 @@ extension OneAtATime {
             #expect(error.phase == phase)
             #expect(error.isTimeout)
             #expect((error.elapsed ?? .zero) >= span)
-            #expect((error.elapsed ?? Patience.long) < span + Patience.ending)
+            #expect((error.elapsed ?? TestTimeouts.long) < span + TestTimeouts.ending)
             #expect(error.message.contains(timeout.rawValue))
         }
 
@@ -168,7 +168,7 @@ extension OneAtATime {
             var unit = Duration.milliseconds(500)
             while try await !movesUp(inStepsOf: unit) {
                 unit *= 3
-                try #require(unit * 6 < Patience.ending, "no byte went up in time")
+                try #require(unit * 6 < TestTimeouts.ending, "no byte went up in time")
             }
         }
 
@@ -284,7 +284,7 @@ extension OneAtATime {
             var connect = Duration.seconds(3)
             while try await !opensLate(connect: connect) {
                 connect *= 3
-                try #require(connect < Patience.ending, "the line never moved in time")
+                try #require(connect < TestTimeouts.ending, "the line never moved in time")
             }
         }
 

@@ -47,7 +47,7 @@ struct RequestIntervalTests {
         try await Self.withOrigin { first, arrivals in
             try await Self.withOrigin { second, others in
                 let session = HTTPSession.own {
-                    $0.requestInterval = Patience.long
+                    $0.requestInterval = TestTimeouts.long
                     $0.cache = .memoryOnly(options: .withoutPressure)
                 }
                 _ = try await session.get(first.url("/a"))
@@ -62,7 +62,7 @@ struct RequestIntervalTests {
         "A call that waits for its turn ends immediately when it is cancelled, and at its total timeout")
     func endings() async throws {
         try await Self.withOrigin { origin, arrivals in
-            let session = HTTPSession.own { $0.requestInterval = Patience.long }
+            let session = HTTPSession.own { $0.requestInterval = TestTimeouts.long }
             _ = try await session.get(origin.url("/a"))
             let waiting = (0..<3).map { _ in Task { try await session.get(origin.url("/b")) } }
             #expect(await eventually { session.core.pacer.waitingCount == 3 })
@@ -90,7 +90,7 @@ struct RequestIntervalTests {
                 let start = MonotonicTime.now()
                 for origin in [first, first, second, second] { _ = try await session.get(origin.url("/a")) }
                 #expect(MonotonicTime.now().since(start) >= .milliseconds(300))
-                session.setRequestInterval(Patience.long, for: try HTTPURL(second.base).origin)
+                session.setRequestInterval(TestTimeouts.long, for: try HTTPURL(second.base).origin)
                 _ = try await session.get(second.url("/a"))
                 session.setRequestInterval(nil, for: try HTTPURL(first.base).origin)
                 _ = try await session.get(first.url("/a"))
@@ -110,8 +110,8 @@ struct RequestIntervalTests {
             let first = try HTTPURL(origin.base).origin
             let second = try HTTPURL("http://other.example").origin
             #expect(!session.core.pacer.isActive)
-            session.setRequestInterval(Patience.long, for: first)
-            session.setRequestInterval(Patience.long, for: second)
+            session.setRequestInterval(TestTimeouts.long, for: first)
+            session.setRequestInterval(TestTimeouts.long, for: second)
             _ = try await session.get(origin.url("/a"))
             session.setRequestInterval(nil, for: first)
             #expect(session.core.pacer.isActive)
@@ -119,7 +119,7 @@ struct RequestIntervalTests {
             #expect(!session.core.pacer.isActive)
             let start = ContinuousClock.now
             _ = try await session.get(origin.url("/a"))
-            #expect(ContinuousClock.now - start < Patience.ending)
+            #expect(ContinuousClock.now - start < TestTimeouts.ending)
             #expect(arrivals().count == 2)
         }
     }
@@ -130,7 +130,7 @@ struct RequestIntervalTests {
             let interval = Duration.milliseconds(300)
             let session = HTTPSession.own { $0.requestInterval = interval }
             _ = try await session.get(origin.url("/a"))
-            session.setRequestInterval(Patience.long, for: try HTTPURL(origin.base).origin)
+            session.setRequestInterval(TestTimeouts.long, for: try HTTPURL(origin.base).origin)
             // Its turn comes after the session's interval, and starts the long one.
             _ = try await session.get(origin.url("/b"))
             let cancelled = (0..<200).map { _ in Task { try await session.get(origin.url("/c")) } }

@@ -93,20 +93,20 @@ struct FastBodyTests {
     @Test(
         "A download writes every byte at its offset", arguments: [0, 1, 524_287, 524_288, 524_289, 20_000_003])
     func download(_ length: Int) async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let script = ServerScript(
             .expectRequestHead, .send(FastBodyTests.head(.length, UInt64(length))),
             .sendPattern(UInt64(length)),
             .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let session = HTTPSession.own()
-            let path = folder.path + "/body"
+            let path = directory.path + "/body"
             try await session.save(
                 HTTPRequest(method: .get, url: origin.url()), to: FilePath(path), overwrites: false)
             let written = try Data(contentsOf: URL(filePath: path))
             #expect(written.count == length)
             #expect(TestPattern.firstMismatch(in: [UInt8](written), at: 0) == nil)
-            #expect(try folder.contents() == ["body"])
+            #expect(try directory.contents() == ["body"])
         }
     }
 }

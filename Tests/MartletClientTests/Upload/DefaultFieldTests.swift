@@ -83,7 +83,7 @@ struct DefaultFieldTests {
         try await TestOrigin.withOrigin(scripts: first, second) { origin in
             let session = HTTPSession.own {
                 $0.headers[.expect] = "100-continue"
-                $0.continueTimeout = Patience.long
+                $0.continueTimeout = TestTimeouts.long
             }
             let exchange = try await session.send(HTTPRequest(.post, origin), body: .text("a"))
             #expect(exchange.text == "ok")

@@ -12,7 +12,7 @@ struct ExpectContinueTests {
             .expectRequestHead, .signal("head"), .await("go"), .send("HTTP/1.1 100 Continue\r\n\r\n"),
             .expect("hello"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin in
-            let session = HTTPSession.own { $0.continueTimeout = Patience.long }
+            let session = HTTPSession.own { $0.continueTimeout = TestTimeouts.long }
             let signals = origin.signals
             let body = HTTPBody.stream(length: 5) {
                 Pieces("hello") { number in
@@ -49,7 +49,7 @@ struct ExpectContinueTests {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 \(status) Done\r\nContent-Length: 2\r\n\r\nno"), .readAll)
         try await TestOrigin.withOrigin(scripts: script) { origin in
-            let session = HTTPSession.own { $0.continueTimeout = Patience.long }
+            let session = HTTPSession.own { $0.continueTimeout = TestTimeouts.long }
             let request = try HTTPRequest(.put, origin, "/", ExpectContinueTests.fields)
             let exchange = try await session.send(request, body: .text("secret body"))
             #expect(exchange.response.status.code == status)
@@ -69,7 +69,7 @@ struct ExpectContinueTests {
         let first = ServerScript(.expectRequestHead, .send(rejection), .readAll)
         let second = ServerScript(.expectRequestHead, .expect("hello"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: first, second) { origin in
-            let session = HTTPSession.own { $0.continueTimeout = Patience.long }
+            let session = HTTPSession.own { $0.continueTimeout = TestTimeouts.long }
             let request = try HTTPRequest(.post, origin, "/", ExpectContinueTests.fields)
             let exchange = try await session.send(request, body: .text("hello"))
             #expect(exchange.text == "ok")
@@ -87,7 +87,7 @@ struct ExpectContinueTests {
         let rejection = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         let script = ServerScript(.expectRequestHead, .send(rejection), .readAll)
         try await TestOrigin.withOrigin(scripts: script) { origin in
-            let session = HTTPSession.own { $0.continueTimeout = Patience.long }
+            let session = HTTPSession.own { $0.continueTimeout = TestTimeouts.long }
             let request = try HTTPRequest(.post, origin, "/", ExpectContinueTests.fields)
             let exchange = try await session.send(request, body: .text("hello"))
             #expect(exchange.response.status.code == 417)
@@ -101,7 +101,7 @@ struct ExpectContinueTests {
         let script = ServerScript(.expectRequestHead, .send(rejection), .readAll)
         let taken = ServerScript(.expectRequestHead, .expect("hello"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: script, taken) { origin in
-            let session = HTTPSession.own { $0.continueTimeout = Patience.long }
+            let session = HTTPSession.own { $0.continueTimeout = TestTimeouts.long }
             let request = try HTTPRequest(.post, origin, "/", ExpectContinueTests.fields)
             let exchange = try await session.send(request, body: .once(Pieces("hello"), length: 5))
             #expect(exchange.response.status.code == 200)

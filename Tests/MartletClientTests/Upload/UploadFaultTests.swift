@@ -86,8 +86,8 @@ struct UploadFaultTests {
 
     @Test("A pipe without a writer is rejected as a file and does not block", .timeLimit(.minutes(1)))
     func pipe() async throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path + "/pipe"
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/pipe"
         try #require(unsafe mkfifo(path, 0o600) == 0)
         try await TestOrigin.withOrigin(.plain) { _ in
             .text("ok")

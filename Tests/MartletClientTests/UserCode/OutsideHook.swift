@@ -16,14 +16,14 @@ enum OutsideHook: String, CaseIterable, Sendable {
 final class OutsideScene: Sendable {
     let hook: OutsideHook
     let entered = Counter()
-    private let folder: TemporaryFolder
+    private let directory: TemporaryDirectory
     private let code = Mutex<(@Sendable () async -> Void)?>(nil)
     private let blocks = Mutex<[OneShot<Void>]>([])
     private let isFailing = Mutex(false)
 
     init(_ hook: OutsideHook) throws {
         self.hook = hook
-        folder = try TemporaryFolder()
+        directory = try TemporaryDirectory()
     }
 
     func run(_ body: @escaping @Sendable () async -> Void) { code.withLock { $0 = body } }
@@ -85,7 +85,7 @@ final class OutsideScene: Sendable {
                     return request
                 })
             let queue = try await OfflineQueue(
-                session: session, directory: FilePath(folder.path + "/queue"), credentials: credentials)
+                session: session, directory: FilePath(directory.path + "/queue"), credentials: credentials)
             let request = try HTTPRequest(method: .post, url: origin.url("/start"))
             try await queue.submit(request, body: .text("a"))
             var isDelivered = false
@@ -102,9 +102,9 @@ final class OutsideScene: Sendable {
             if !isDelivered { throw UserFailure() }
         case .prepare:
             let manager = try await DownloadManager(
-                session: session, directory: FilePath(folder.path + "/downloads")
+                session: session, directory: FilePath(directory.path + "/downloads")
             ) { _, _ in try await self.ask(.prepare) }
-            let id = try await manager.add(origin.url("/start"), to: FilePath(folder.path + "/file"))
+            let id = try await manager.add(origin.url("/start"), to: FilePath(directory.path + "/file"))
             var isFinished = false
             for await state in manager.states(of: id) where state.hasEnded {
                 if case .finished = state { isFinished = true }

@@ -27,13 +27,13 @@ enum SynchronousHook: String, CaseIterable, Sendable {
 final class SynchronousScene: Sendable {
     let hook: SynchronousHook
     let entered = Counter()
-    private let folder: TemporaryFolder
+    private let directory: TemporaryDirectory
     private let code = Mutex<(@Sendable () -> Void)?>(nil)
     private let isFailing = Mutex(false)
 
     init(_ hook: SynchronousHook) throws {
         self.hook = hook
-        folder = try TemporaryFolder()
+        directory = try TemporaryDirectory()
     }
 
     /// Sets the code, which runs once.
@@ -94,7 +94,7 @@ final class SynchronousScene: Sendable {
             try await session.upload(.bytes([1, 2, 3]), to: request) { _ in self.enter(.uploadProgress) }
         case .downloadProgress:
             let request = try HTTPRequest(method: .get, url: url)
-            let path = FilePath(folder.path + "/file-\(entered.count)")
+            let path = FilePath(directory.path + "/file-\(entered.count)")
             try await session.save(request, to: path, overwrites: false) { _ in
                 self.enter(.downloadProgress)
             }

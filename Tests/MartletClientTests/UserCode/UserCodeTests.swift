@@ -22,11 +22,11 @@ struct UserCodeTests {
             scene.run {
                 // Every call has its response, and would hold its connection.
                 if UserHook.holding.contains(hook) {
-                    _ = await eventually(within: Patience.long) { scene.requests.count >= limit }
+                    _ = await eventually(within: TestTimeouts.long) { scene.requests.count >= limit }
                 }
                 var options = RequestOptions()
                 options.authentication = AuthenticationSettings()
-                options.timeouts = .patient(poolWait: Patience.ending)
+                options.timeouts = .patient(poolWait: TestTimeouts.ending)
                 let request = HTTPRequest(method: .get, url: url)
                 if (try? await session.send(request, options: options))?.text == "side" { nested.add() }
             }
@@ -95,7 +95,7 @@ struct UserCodeTests {
             let session = scene.session()
             scene.run { await scene.block() }
             let call = Task { try await scene.call(session, origin) }
-            #expect(await eventually(within: Patience.long) { scene.entered.count > 0 })
+            #expect(await eventually(within: TestTimeouts.long) { scene.entered.count > 0 })
             await end(session, call)
             let result = await call.result
             if UserHook.asking.contains(hook) {
@@ -117,7 +117,7 @@ struct UserCodeTests {
             let session = scene.session()
             scene.run { await scene.block() }
             let task = await session.task(for: try HTTPRequest(method: .get, url: origin.url("/start")))
-            #expect(await eventually(within: Patience.long) { scene.entered.count > 0 })
+            #expect(await eventually(within: TestTimeouts.long) { scene.entered.count > 0 })
             await task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             scene.release()
@@ -188,7 +188,7 @@ struct UserCodeTests {
             if UserHook.asking.contains(hook) {
                 #expect(throws: CancellationError.self) { try result.get() }
             }
-            #expect(await eventually(within: Patience.long) { returned.count == scene.entered.count })
+            #expect(await eventually(within: TestTimeouts.long) { returned.count == scene.entered.count })
             #expect(returned.count > 0)
             #expect(session.runningCallCount == 0)
         }
@@ -209,7 +209,7 @@ struct UserCodeTests {
                             return .success(
                                 try await session.stream(request) { _, _ in
                                     inside.add()
-                                    _ = await eventually(within: Patience.long) { inside.count == 3 }
+                                    _ = await eventually(within: TestTimeouts.long) { inside.count == 3 }
                                     if cancelling {
                                         await session.invalidateAndCancel()
                                     } else {

@@ -46,7 +46,7 @@ final class UserScene: Sendable {
     let requests = Counter()
     /// The size in bytes of the responses for the hook.
     let byteCount: UInt64
-    let folder: TemporaryFolder
+    let directory: TemporaryDirectory
     private let code = Mutex<(@Sendable () async -> Void)?>(nil)
     private let blocks = Mutex<[OneShot<Void>]>([])
     private let isFailing = Mutex(false)
@@ -54,7 +54,7 @@ final class UserScene: Sendable {
     init(_ hook: UserHook, byteCount: UInt64 = 10) throws {
         self.hook = hook
         self.byteCount = byteCount
-        folder = try TemporaryFolder()
+        directory = try TemporaryDirectory()
     }
 
     /// Sets the code that runs in the hook.
@@ -177,7 +177,7 @@ final class UserScene: Sendable {
             return try await session.send(request, body: .once(pieces, length: 3), options: options)
         case .destination, .downloadFinished, .headValidator:
             let request = try HTTPRequest(method: .get, url: origin.url("/start"))
-            let path = FilePath(folder.path + "/file-\(entered.count)-\(CallNumbers.next())")
+            let path = FilePath(directory.path + "/file-\(entered.count)-\(CallNumbers.next())")
             return try await session.save(request, to: path, overwrites: false, options: options)
         default: return try await session.get(origin.url("/start"), options: options)
         }

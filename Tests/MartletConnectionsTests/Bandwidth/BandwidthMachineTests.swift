@@ -206,22 +206,22 @@ struct BandwidthMachineTests {
     func holds() {
         let now = MonotonicTime(nanoseconds: 1_000_000_000)
         var machine = BandwidthMachine()
-        #expect(machine.hold(transfer: 7) == .unlimited)
+        #expect(machine.takeThrottling(transfer: 7) == .unlimited)
         _ = machine.setRates(total: .bytesPerSecond(1_000), perHost: nil, now: now)
         let scope = BandwidthScope(transfer: 7)
-        #expect(machine.hold(transfer: 7) == .idle)
+        #expect(machine.takeThrottling(transfer: 7) == .idle)
         // The burst passes without a wait.
         #expect(machine.request(1, 50, in: scope, now: now).grants.count == 1)
-        #expect(machine.hold(transfer: 7) == .free)
+        #expect(machine.takeThrottling(transfer: 7) == .free)
         #expect(machine.request(2, 50, in: scope, now: now).grants.isEmpty)
-        #expect(machine.hold(transfer: 7) == .held)
+        #expect(machine.takeThrottling(transfer: 7) == .held)
         // The transfer still waits, and the other one does not.
-        #expect(machine.hold(transfer: 7) == .held && machine.hold(transfer: 8) == .idle)
+        #expect(machine.takeThrottling(transfer: 7) == .held && machine.takeThrottling(transfer: 8) == .idle)
         #expect(machine.advance(to: now.advanced(by: .seconds(1))).grants.count == 1)
-        #expect(machine.hold(transfer: 7) == .idle)
+        #expect(machine.takeThrottling(transfer: 7) == .idle)
         _ = machine.request(3, 50, in: scope, now: now.advanced(by: .seconds(1)))
         machine.cancel(3)
         _ = machine.setRate(nil, ofTransfer: 7, now: now)
-        #expect(machine.hold(transfer: 7) == .idle)
+        #expect(machine.takeThrottling(transfer: 7) == .idle)
     }
 }

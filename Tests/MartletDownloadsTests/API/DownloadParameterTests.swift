@@ -24,7 +24,7 @@ struct DownloadParameterTests {
                 result = try await scene.session.fetch(combination, scene.url, scene.path)
             }
             #expect(result.resumedByteCount == Samples.cut && result.path == scene.path)
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
             let sent = try #require(scene.origin.requests.last)
             #expect(sent.query["a"] == (hasQuery ? "1" : nil) && sent.headers["X-A"] == (hasHeaders ? "1" : nil))
         }
@@ -33,16 +33,16 @@ struct DownloadParameterTests {
     @Test("A directory as the target takes the same parameters, and overwrites replaces an existing file")
     func directory() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
-            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            try scene.directory.write([1, 2, 3], to: RangeScene.name)
             let error = await #expect(throws: HTTPError.self) {
-                try await scene.session.download(scene.url, to: .directory(scene.folder.path), overwrites: false)
+                try await scene.session.download(scene.url, to: .directory(scene.directory.path), overwrites: false)
             }
             #expect(error?.code == .fileExists)
             let result = try await scene.session.download(
-                scene.url, to: .directory(scene.folder.path), overwrites: true, query: ["a": 1], headers: ["X-A": "1"],
-                timeout: .seconds(3600))
+                scene.url, to: .directory(scene.directory.path), overwrites: true, query: ["a": 1],
+                headers: ["X-A": "1"], timeout: .seconds(3600))
             #expect(result.path == scene.path)
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
         }
     }
 
@@ -60,7 +60,7 @@ struct DownloadParameterTests {
             scene.ranges.play(RangeBehavior(Samples.one))
             let result = try await scene.session.download(scene.url, to: scene.path, options: RangeScene.options)
             #expect(result.resumedByteCount == error.resumableByteCount ?? 0)
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
         }
     }
 }

@@ -68,7 +68,7 @@ struct ReceivedProgressTests {
             }
             #expect(error?.code == .fileExists && error?.url?.path == "/\(RangeScene.name)")
             let options = RangeScene.options { $0.collision = .skip }
-            let target: DownloadTarget = isFile ? .file(scene.path) : .directory(scene.folder.path)
+            let target: DownloadTarget = isFile ? .file(scene.path) : .directory(scene.directory.path)
             var last = DownloadProgress()
             let result = try await scene.session.download(scene.url, to: target, options: options) { last = $0 }
             #expect(last.fractionCompleted == 1 && last.isFinished)

@@ -25,7 +25,7 @@ struct DownloadCheckTests {
         try await RangeScene.with(conduct) { scene in
             let run = try await scene.run()
             try await scene.expectOrder(after: run, versions: conduct.versions)
-            let version = try scene.folder.version(of: RangeScene.name, among: conduct.versions)
+            let version = try scene.directory.version(of: RangeScene.name, among: conduct.versions)
             #expect(version == 1, "\(run.log)")
             #expect(run.restarts.contains(.changed))
         }
@@ -42,7 +42,7 @@ struct DownloadCheckTests {
             let point = UInt64.random(in: 1..<version.byteCount, using: &generator)
             let conduct = RangeBehavior(version, acts: [.hold(request: 1, after: point, "there")])
             try await RangeScene.with(conduct) { scene in
-                let mark = scene.folder.path + "-mark"
+                let mark = scene.directory.path + "-mark"
                 defer { try? FileManager.default.removeItem(atPath: mark) }
                 let child = try await DownloadsChild.start(
                     [
@@ -54,11 +54,11 @@ struct DownloadCheckTests {
                 let isNoted = index % 2 == 0
                 if isNoted {
                     #expect(await eventually { FileManager.default.fileExists(atPath: mark) })
-                    #expect(await settle(scene.folder, at: point))
+                    #expect(await settle(scene.directory, at: point))
                 }
                 child.killAtOnce()
                 _ = try await child.end()
-                #expect(try !scene.folder.names().contains(RangeScene.name))
+                #expect(try !scene.directory.names().contains(RangeScene.name))
                 scene.ranges.play(RangeBehavior(version))
                 // One connection only fetches the missing bytes: two could both request the same ones.
                 let run = try await scene.run(RangeScene.options { $0.segments = 1 })
@@ -74,7 +74,7 @@ struct DownloadCheckTests {
     }
 
     /// Waits until the record in a directory claims a number of bytes.
-    private func settle(_ folder: DownloadFolder, at point: UInt64) async -> Bool {
+    private func settle(_ folder: DownloadDirectory, at point: UInt64) async -> Bool {
         await eventually {
             guard let name = try? folder.record(), let bytes = try? folder.contents(of: name),
                 let record = try? ResumeRecord.decode(bytes)
@@ -136,7 +136,7 @@ struct DownloadCheckTests {
             ]
         ).with { $0.pace = RangePace(2 << 20) }
         try await RangeScene.with(conduct) { scene in
-            let run = try await scene.run(RangeScene.options { $0.patience = nil })
+            let run = try await scene.run(RangeScene.options { $0.takeoverThreshold = nil })
             try await scene.expectOrder(after: run, versions: [version])
             #expect(run.value != nil, "\(run.log)")
             let slow = try #require(run.requests.dropFirst().first)
@@ -220,7 +220,7 @@ struct DownloadCheckTests {
 
     private func expectSafeName(_ conduct: RangeBehavior, _ expected: String?) async throws {
         try await RangeScene.with(conduct) { scene in
-            let parent = try DownloadFolder()
+            let parent = try DownloadDirectory()
             let inner = "\(parent.path)/inner"
             try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
             let result = try await scene.session.download(
@@ -260,8 +260,8 @@ struct DownloadCheckTests {
             #expect(progress.resumedByteCount == point)
             #expect(progress.completedByteCount >= point)
             #expect(progress.totalByteCount == version.byteCount)
-            #expect(try scene.folder.version(of: RangeScene.name, among: [version]) == 0)
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [version]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
         }
     }
 
@@ -271,7 +271,7 @@ struct DownloadCheckTests {
         try await RangeScene.with(RangeBehavior(version)) { scene in
             let child = try await DownloadsChild.run(["one", scene.url, scene.path.string])
             #expect(child.line("finished bytes=\(version.byteCount)") != nil, "\(child)")
-            #expect(try scene.folder.version(of: RangeScene.name, among: [version]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [version]) == 0)
             let peak = try #require(child.line("peak=").flatMap { Int($0.dropFirst("peak=".count)) })
             #expect(peak > 0)
             if !Sanitizer.isInUse { #expect(peak < 64 << 10, "\(peak) KiB") }

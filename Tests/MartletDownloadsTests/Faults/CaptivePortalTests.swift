@@ -101,7 +101,7 @@ struct CaptivePortalTests {
             let run = try await scene.run(options)
             #expect(run.error?.code == portal.code, "\(run.log)")
             #expect(run.error?.resumableByteCount == Samples.cut, "\(run.log)")
-            let names = try scene.folder.names()
+            let names = try scene.directory.names()
             #expect(names.count == 2, "\(names)")
             try await scene.expectOrder(after: run, versions: [Samples.one])
 

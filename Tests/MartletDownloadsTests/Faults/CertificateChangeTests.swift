@@ -11,15 +11,15 @@ import Testing
 struct CertificateChangeTests {
     /// Routes connections to one of several sockets: a link to one socket, replaced by a link to another.
     private struct Switch {
-        let folder: DownloadFolder
+        let directory: DownloadDirectory
 
-        var path: String { "\(folder.path)/s" }
+        var path: String { "\(directory.path)/s" }
 
-        func socket(_ name: String) -> OriginOptions.Binding { .unix(path: "\(folder.path)/\(name)") }
+        func socket(_ name: String) -> OriginOptions.Binding { .unix(path: "\(directory.path)/\(name)") }
 
         func lead(to name: String) throws {
             try FileManager.default.createSymbolicLink(
-                atPath: path + "-", withDestinationPath: "\(folder.path)/\(name)")
+                atPath: path + "-", withDestinationPath: "\(directory.path)/\(name)")
             // The rename is atomic, so that the path always leads to a socket.
             guard unsafe rename(path + "-", path) == 0 else { throw CocoaError(.fileWriteUnknown) }
         }
@@ -36,15 +36,15 @@ struct CertificateChangeTests {
         }
         let ranges = RangeOrigin(conduct)
         let other = RangeOrigin(RangeBehavior(version))
-        let folder = try DownloadFolder()
-        let way = Switch(folder: try DownloadFolder())
+        let directory = try DownloadDirectory()
+        let way = Switch(directory: try DownloadDirectory())
         let good = OriginOptions(binding: way.socket("g"), tls: OriginTLS(.trusted))
         let bad = OriginOptions(binding: way.socket("b"), tls: OriginTLS(certificate))
         try await TestOrigin.withOrigin(good, handler: ranges.handler) { origin in
             try await TestOrigin.withOrigin(bad, handler: other.handler) { _ in
                 defer { ranges.release() }
                 let session = RangeScene.session(for: origin) { $0.unixSocketPath = way.path }
-                let path = folder.file(RangeScene.name)
+                let path = directory.file(RangeScene.name)
                 let url = "https://localhost/\(RangeScene.name)"
                 try way.lead(to: "g")
                 let download = try session.startDownload(
@@ -56,7 +56,7 @@ struct CertificateChangeTests {
                 #expect(error?.code == .tlsFailed, "\(String(describing: error))")
                 #expect(other.requests.isEmpty, "a request went to a server that cannot be trusted")
                 #expect(ranges.requests.count == 1)
-                #expect(try !folder.names().contains(RangeScene.name))
+                #expect(try !directory.names().contains(RangeScene.name))
                 let kept = try #require(error?.resumableByteCount)
                 #expect(kept <= 8 << 20)
                 // With the correct certificate the download resumes.
@@ -64,8 +64,8 @@ struct CertificateChangeTests {
                 ranges.play(RangeBehavior(version))
                 let result = try await session.download(url, to: path, options: RangeScene.options)
                 #expect(result.resumedByteCount == kept)
-                #expect(try folder.names() == [RangeScene.name])
-                #expect(try folder.version(of: RangeScene.name, among: [version]) == 0)
+                #expect(try directory.names() == [RangeScene.name])
+                #expect(try directory.version(of: RangeScene.name, among: [version]) == 0)
                 await session.invalidateAndCancel()
             }
         }

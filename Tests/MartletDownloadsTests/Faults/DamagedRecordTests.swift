@@ -17,12 +17,12 @@ struct DamagedRecordTests {
         scene.ranges.play(Samples.cutOnce())
         let run = try await scene.run(RangeScene.options { $0.retry.maximumRetries = 0 })
         try #require(run.error?.resumableByteCount == Samples.cut, "\(run.log)")
-        let names = try scene.folder.names()
+        let names = try scene.directory.names()
         let record = try #require(names.first { $0.hasSuffix(".martlet-record") })
         let part = try #require(names.first { $0.hasSuffix(".martlet-part") })
         return Leavings(
-            record: (record, try scene.folder.contents(of: record)),
-            part: (part, try scene.folder.contents(of: part)))
+            record: (record, try scene.directory.contents(of: record)),
+            part: (part, try scene.directory.contents(of: part)))
     }
 
     /// Resumes from these files.
@@ -30,11 +30,11 @@ struct DamagedRecordTests {
     private func resume(_ scene: RangeScene, _ leavings: Leavings, _ comment: String) async throws
         -> UInt64
     {
-        for name in try scene.folder.names() {
-            try FileManager.default.removeItem(atPath: scene.folder.file(name).string)
+        for name in try scene.directory.names() {
+            try FileManager.default.removeItem(atPath: scene.directory.file(name).string)
         }
-        try scene.folder.write(leavings.record.bytes, to: leavings.record.name)
-        try scene.folder.write(leavings.part.bytes, to: leavings.part.name)
+        try scene.directory.write(leavings.record.bytes, to: leavings.record.name)
+        try scene.directory.write(leavings.part.bytes, to: leavings.part.name)
         scene.ranges.play(RangeBehavior(Samples.one))
         let run = try await scene.run()
         #expect(run.value != nil, "\(comment)\n\(run.log)")
@@ -111,7 +111,7 @@ struct DamagedRecordTests {
             for suffix in [".martlet-part", ".martlet-record"] {
                 let whole = try await leavings(in: scene)
                 let name = whole.part.name.hasSuffix(suffix) ? whole.part.name : whole.record.name
-                try FileManager.default.removeItem(atPath: scene.folder.file(name).string)
+                try FileManager.default.removeItem(atPath: scene.directory.file(name).string)
                 scene.ranges.play(RangeBehavior(Samples.one))
                 let run = try await scene.run()
                 #expect(run.value != nil, "\(run.log)")

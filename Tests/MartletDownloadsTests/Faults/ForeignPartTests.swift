@@ -50,10 +50,10 @@ struct ForeignPartTests {
     @Test("A complete record of another user is not published without a request to the server")
     func complete() throws {
         guard geteuid() == 0 else { return }
-        let folder = try PartFolder()
-        try folder.write(PartFolder.bytes(0..<100, version: 2), to: "a.bin.martlet-part")
+        let folder = try PartDirectory()
+        try folder.write(PartDirectory.bytes(0..<100, version: 2), to: "a.bin.martlet-part")
         try folder.write(
-            PartFolder.record([0..<100], total: 100, owner: 99).bytes, to: "a.bin.martlet-record")
+            PartDirectory.record([0..<100], total: 100, owner: 99).bytes, to: "a.bin.martlet-record")
         for path in [folder.names.part, folder.names.record] {
             #expect(unsafe chown(path, 65_534, gid_t.max) == 0)
         }
@@ -64,7 +64,7 @@ struct ForeignPartTests {
     @Test("A lock on another user's part file does not block the download")
     func locked() throws {
         guard geteuid() == 0 else { return }
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let planted = try #require(try folder.open())
         #expect(unsafe chown(folder.names.part, 65_534, gid_t.max) == 0)
         #expect(try folder.open() != nil)
@@ -90,7 +90,7 @@ struct ForeignPartTests {
                 let after =
                     try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
                 #expect(before == after)
-                #expect(try scene.folder.names() == [RangeScene.name])
+                #expect(try scene.directory.names() == [RangeScene.name])
                 #expect(unsafe unlink(path) == 0)
             }
         }

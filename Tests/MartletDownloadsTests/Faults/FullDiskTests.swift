@@ -39,7 +39,7 @@ struct FullDiskTests {
                 echo "sum $(sha256sum < "$3/file.bin")"
                 """
             let ending = try await DownloadsChild.run(
-                ["one", scene.url, scene.folder.path],
+                ["one", scene.url, scene.directory.path],
                 through: "exec unshare -rm sh -c '\(script)' \"$0\" \"$@\"")
             #expect(ending.line("failed diskFull") != nil, "\(ending)")
             #expect(ending.line("finished bytes=\(FullDiskTests.version.byteCount)") != nil, "\(ending)")
@@ -67,7 +67,7 @@ struct FullDiskTests {
                 #expect(!child.isKilled)
                 if child.line("finished") == nil {
                     #expect(child.line("failed diskFull") != nil, "\(child)")
-                    #expect(try !scene.folder.names().contains(RangeScene.name))
+                    #expect(try !scene.directory.names().contains(RangeScene.name))
                 }
                 try? FileManager.default.removeItem(atPath: scene.path.string)
                 scene.ranges.play(RangeBehavior(Samples.one))
@@ -104,7 +104,7 @@ struct FullDiskTests {
                 #expect(child.line("failed diskFull") != nil, "\(child)")
                 let run = try await scene.run()
                 #expect(run.value != nil, "\(run.log)")
-                #expect(try scene.folder.version(of: RangeScene.name, among: [large]) == 0)
+                #expect(try scene.directory.version(of: RangeScene.name, among: [large]) == 0)
                 try FileManager.default.removeItem(atPath: scene.path.string)
             }
         }
@@ -128,7 +128,7 @@ struct FullDiskTests {
             #expect(!child.isKilled, "\(child)")
             let isRejected = child.line("failed diskFull") != nil || child.line("failed fileFailed") != nil
             #expect(isRejected, "\(child)")
-            #expect(try !scene.folder.names().contains(RangeScene.name))
+            #expect(try !scene.directory.names().contains(RangeScene.name))
             scene.ranges.play(RangeBehavior(Samples.one))
             let run = try await scene.run()
             #expect(run.value != nil, "\(run.log)")
@@ -141,21 +141,21 @@ struct FullDiskTests {
         let count = 40
         let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }
         try await RangeScene.with(conduct) { scene in
-            let words = ["many", scene.origin.url("/"), scene.folder.path, "\(count)", "connections=40"]
+            let words = ["many", scene.origin.url("/"), scene.directory.path, "\(count)", "connections=40"]
             let child = try await DownloadsChild.run(words, through: "ulimit -n 64; exec \"$0\" \"$@\"")
             #expect(!child.isKilled, "\(child)")
             let finished = child.lines.filter { $0.hasPrefix("finished") }.count
             let failed = child.lines.filter { $0.hasPrefix("failed") && !$0.hasPrefix("failed other") }.count
             #expect(finished + failed == count, "\(child)")
             for number in 0..<count {
-                let version = try scene.folder.version(of: "\(number).bin", among: [Samples.one])
-                #expect(version == 0 || scene.folder.byteCount(of: "\(number).bin") == nil)
-                try? FileManager.default.removeItem(atPath: "\(scene.folder.path)/\(number).bin")
+                let version = try scene.directory.version(of: "\(number).bin", among: [Samples.one])
+                #expect(version == 0 || scene.directory.byteCount(of: "\(number).bin") == nil)
+                try? FileManager.default.removeItem(atPath: "\(scene.directory.path)/\(number).bin")
             }
             scene.ranges.play(RangeBehavior(Samples.one))
             let again = try await DownloadsChild.run(words)
             #expect(again.lines.filter { $0.hasPrefix("finished") }.count == count, "\(again)")
-            #expect(try scene.folder.parts().isEmpty)
+            #expect(try scene.directory.parts().isEmpty)
         }
     }
 }

@@ -26,9 +26,9 @@ struct HandleTests {
         var options = RangeScene.options
         options.retry.maximumRetries = 1_000
         let download = try scene.session.startDownload(
-            scene.url, to: .file(scene.folder.file(name)), options: options)
-        func own() throws -> [String] { try scene.folder.names().filter { $0.contains(name) } }
-        func openFiles() -> [String] { scene.folder.openFiles().filter { $0.contains(name) } }
+            scene.url, to: .file(scene.directory.file(name)), options: options)
+        func own() throws -> [String] { try scene.directory.names().filter { $0.contains(name) } }
+        func openFiles() -> [String] { scene.directory.openFiles().filter { $0.contains(name) } }
         for _ in 0..<Int.random(in: 0...3, using: &generator) {
             let moment = UInt64.random(in: 0...version.byteCount, using: &generator)
             if Bool.random(using: &generator) { await wait(for: moment, of: download) }
@@ -53,7 +53,7 @@ struct HandleTests {
             #expect(result.byteCount == version.byteCount)
         }
         if case .finished = download.state {
-            #expect(try scene.folder.version(of: name, among: [version]) == 0)
+            #expect(try scene.directory.version(of: name, among: [version]) == 0)
             #expect(try own() == [name])
         }
     }
@@ -84,7 +84,7 @@ struct HandleTests {
                     }
                 }
             }
-            #expect(try scene.folder.parts().isEmpty, "seed \(seed)")
+            #expect(try scene.directory.parts().isEmpty, "seed \(seed)")
         }
     }
 
@@ -97,14 +97,14 @@ struct HandleTests {
             try await scene.ranges.signals.wait(for: "middle")
             await HandleTests.wait(for: Samples.cut, of: download)
             await download.pause()
-            #expect(scene.folder.openFiles().isEmpty)
+            #expect(scene.directory.openFiles().isEmpty)
             #expect(scene.session.poolStatus.leased == 0)
             try await download.resume()
             let result = try await download.value
             #expect(result.resumedByteCount == Samples.cut)
             #expect(scene.ranges.requests.last?.start == Samples.cut)
             #expect(scene.ranges.requests.last?.ifRange == "\"one\"")
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
         }
     }
 
@@ -116,14 +116,14 @@ struct HandleTests {
                 scene.url, to: .file(scene.path), options: RangeScene.options)
             try await scene.ranges.signals.wait(for: "middle")
             await first.cancel()
-            #expect(try scene.folder.names().isEmpty)
-            #expect(scene.folder.openFiles().isEmpty)
+            #expect(try scene.directory.names().isEmpty)
+            #expect(scene.directory.openFiles().isEmpty)
             await #expect(throws: CancellationError.self) { try await first.value }
             await #expect(throws: HTTPError.self) { try await first.resume() }
             let second = try scene.session.startDownload(scene.url, to: .file(scene.path))
             _ = try await second.value
             await second.cancel()
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.names() == [RangeScene.name])
         }
     }
 
@@ -140,8 +140,8 @@ struct HandleTests {
             await #expect(throws: CancellationError.self) { try await download.value }
             #expect(scene.ranges.requests.count == count)
             #expect(scene.session.runningCallCount == 0)
-            #expect(try !scene.folder.names().contains(RangeScene.name))
-            #expect(try scene.folder.names().contains { $0.hasSuffix(PartNames.partSuffix) })
+            #expect(try !scene.directory.names().contains(RangeScene.name))
+            #expect(try scene.directory.names().contains { $0.hasSuffix(PartNames.partSuffix) })
         }
     }
 
@@ -149,7 +149,7 @@ struct HandleTests {
     func cancelledManagedCall() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
         try await RangeScene.with(conduct) { scene in
-            let manager = try await DownloadManager(session: scene.session, directory: scene.folder.file("queue"))
+            let manager = try await DownloadManager(session: scene.session, directory: scene.directory.file("queue"))
             let id = try await manager.add(scene.url, to: scene.path, options: RangeScene.options)
             let download = try #require(manager.download(id))
             try await scene.ranges.signals.wait(for: "middle")
@@ -159,10 +159,10 @@ struct HandleTests {
             #expect(error?.code == .systemFailed)
             #expect(error?.message.contains("was cancelled") == true)
             #expect(error?.message.hasSuffix("; resume it") == true)
-            #expect(try scene.folder.names().contains { $0.hasSuffix(PartNames.partSuffix) })
+            #expect(try scene.directory.names().contains { $0.hasSuffix(PartNames.partSuffix) })
             try await download.resume()
             #expect(try await download.value.resumedByteCount == Samples.cut)
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
             await manager.close()
         }
     }
@@ -178,8 +178,8 @@ struct HandleTests {
             try await scene.ranges.signals.wait(for: "middle")
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(await eventually { scene.folder.openFiles().isEmpty })
-            #expect(try !scene.folder.names().contains(RangeScene.name))
+            #expect(await eventually { scene.directory.openFiles().isEmpty })
+            #expect(try !scene.directory.names().contains(RangeScene.name))
             scene.ranges.play(RangeBehavior(Samples.one))
             let run = try await scene.run()
             #expect((run.value?.resumedByteCount ?? .max) <= Samples.cut, "\(run.log)")

@@ -14,7 +14,7 @@ struct HeadCutTests {
             // No head of the origin is shorter.
             for place in 0..<60 {
                 var faults = FaultOptions.only(fault)
-                faults.reach = place..<place + 1
+                faults.offsets = place..<place + 1
                 faults.isExact = true
                 faults.faultyConnectionCount = 1
                 scene.ranges.play(RangeBehavior(version))
@@ -36,7 +36,7 @@ struct HeadCutTests {
     func eachTime() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             var faults = FaultOptions.only(.truncated)
-            faults.reach = 20..<21
+            faults.offsets = 20..<21
             faults.isExact = true
             let run = try await FaultProxy.withProxy(before: scene.origin, faults) { proxy in
                 try await scene.run(
@@ -47,7 +47,7 @@ struct HeadCutTests {
             #expect(run.error?.resumableByteCount == nil)
             #expect(run.requests.count == 4, "\(run.log)")
             #expect(run.retries.count == 3)
-            #expect(try scene.folder.names().isEmpty)
+            #expect(try scene.directory.names().isEmpty)
         }
     }
 }

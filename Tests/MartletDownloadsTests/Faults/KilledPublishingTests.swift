@@ -25,7 +25,7 @@ struct KilledPublishingTests {
         arguments: Point.all)
     func found(_ point: Point) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
-            let directory = scene.folder.path + "/queue"
+            let directory = scene.directory.path + "/queue"
             let child = try await DownloadsChild.run(
                 [
                     "managed", scene.url, scene.path.string, directory, "point=\(point.name)",
@@ -33,7 +33,7 @@ struct KilledPublishingTests {
                 ])
             #expect(child.isKilled, "\(child)")
             let isNamed = point.name != "noted"
-            #expect(try scene.folder.names().contains(RangeScene.name) == isNamed)
+            #expect(try scene.directory.names().contains(RangeScene.name) == isNamed)
             let count = scene.ranges.requests.count
             let manager = try await DownloadManager(
                 session: scene.session, directory: FilePath(directory))
@@ -45,8 +45,8 @@ struct KilledPublishingTests {
                 #expect(scene.ranges.requests.count == count, "asked again")
                 #expect(result.receivedByteCount == 0)
             }
-            #expect(try scene.folder.names() == [RangeScene.name, "queue"])
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name, "queue"])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
             await manager.close()
             let next = try await DownloadManager(session: scene.session, directory: FilePath(directory))
             _ = try await next.allFinished

@@ -41,14 +41,14 @@ struct KilledTests {
                 child.killAtOnce()
                 let ending = try await child.end()
                 // The file may have been complete before the signal arrived.
-                if try scene.folder.names() == [RangeScene.name] {
+                if try scene.directory.names() == [RangeScene.name] {
                     #expect(point == Samples.one.byteCount)
-                    let version = try scene.folder.version(of: RangeScene.name, among: [Samples.one])
+                    let version = try scene.directory.version(of: RangeScene.name, among: [Samples.one])
                     #expect(version == 0)
                     return
                 }
                 #expect(ending.isKilled)
-                #expect(try !scene.folder.names().contains(RangeScene.name))
+                #expect(try !scene.directory.names().contains(RangeScene.name))
                 let run = try await complete(scene, "killed at \(point), seed \(seed)")
                 #expect((run.value?.resumedByteCount ?? 0) <= point, "seed \(seed)")
             }
@@ -68,13 +68,13 @@ struct KilledTests {
                 let child = try await DownloadsChild.run(
                     ["one", scene.url, scene.path.string, "checkpoint=50"], through: trace)
                 survived = child.line("finished") != nil
-                let names = try scene.folder.names()
+                let names = try scene.directory.names()
                 if names.contains(RangeScene.name) {
-                    let version = try scene.folder.version(of: RangeScene.name, among: [Samples.one])
+                    let version = try scene.directory.version(of: RangeScene.name, among: [Samples.one])
                     #expect(version == 0, "\(call) \(number)")
                     try FileManager.default.removeItem(atPath: scene.path.string)
                 }
-                let others = names.filter { $0 != RangeScene.name && !DownloadFolder.isPart($0) }
+                let others = names.filter { $0 != RangeScene.name && !DownloadDirectory.isPart($0) }
                 #expect(others.isEmpty, "\(others) after \(call) \(number)")
                 _ = try await complete(scene, "\(call) \(number)")
             }
@@ -100,11 +100,11 @@ struct KilledTests {
             #expect(!child.isKilled, "\(child)")
             if child.line("finished") != nil {
                 // A download makes no such call.
-                #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+                #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
                 return
             }
             #expect(child.line("failed fileFailed") != nil, "\(child)")
-            #expect(try !scene.folder.names().contains(RangeScene.name))
+            #expect(try !scene.directory.names().contains(RangeScene.name))
             _ = try await complete(scene, "\(call)")
         }
     }

@@ -26,7 +26,7 @@ struct ManagerPowerCutTests {
     /// Makes a directory as a power cut leaves it.
     private func directory(_ cut: PowerLoss, of changes: [RecordingFileSystem.Change]) throws -> QueueScene {
         let scene = QueueScene()
-        try LinuxFileSystem().makeFolder(scene.path)
+        try LinuxFileSystem().makeDirectory(scene.path)
         for (name, bytes) in cut.files(after: changes) { try scene.write(bytes, to: name) }
         return scene
     }

@@ -113,8 +113,8 @@ struct MovedTests {
                 #expect(ranges.requests.first?.ifRange == "\"one\"")
                 #expect(ranges.sentByteCount == Samples.one.byteCount - Samples.cut)
             }
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
         }
     }
 
@@ -133,7 +133,7 @@ struct MovedTests {
                 try await download.resume(from: origin.url("/elsewhere"))
                 _ = try await download.value
             }
-            let version = try scene.folder.version(of: RangeScene.name, among: [Samples.sameLength])
+            let version = try scene.directory.version(of: RangeScene.name, among: [Samples.sameLength])
             #expect(version == 0)
         }
     }
@@ -141,8 +141,8 @@ struct MovedTests {
     @Test("A certificate that is no longer trusted fails the download and keeps the stored bytes")
     func otherCertificate() async throws {
         let ranges = RangeOrigin(Samples.cutOnce())
-        let folder = try DownloadFolder()
-        let path = folder.file(RangeScene.name)
+        let directory = try DownloadDirectory()
+        let path = directory.file(RangeScene.name)
         try await TestOrigin.withOrigin(.tls(), handler: ranges.handler) { good in
             func session(to origin: TestOrigin) -> HTTPSession {
                 RangeScene.session(for: good) {
@@ -169,10 +169,10 @@ struct MovedTests {
                 }
             }
             #expect(ranges.requests.isEmpty)
-            #expect(try !folder.names().contains(RangeScene.name))
+            #expect(try !directory.names().contains(RangeScene.name))
             let result = try await session(to: good).download(url, to: path)
             #expect(result.resumedByteCount == Samples.cut)
-            #expect(try folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
         }
     }
 
@@ -185,10 +185,10 @@ struct MovedTests {
             let url = scene.url.replacing("http://", with: "http://user:hidden@")
             let run = try await scene.run(options, from: url)
             #expect(run.error != nil)
-            let names = try scene.folder.names()
+            let names = try scene.directory.names()
             #expect(!names.isEmpty)
             for name in names {
-                let text = String(decoding: try scene.folder.contents(of: name), as: UTF8.self)
+                let text = String(decoding: try scene.directory.contents(of: name), as: UTF8.self)
                 #expect(!text.contains("hidden"), "\(name)")
             }
             #expect(run.error?.message.contains("hidden") == false)

@@ -13,11 +13,11 @@ import Testing
 /// Part files that are on another disk than their targets.
 @Suite(
     "Downloads across two file systems",
-    .enabled(if: SplitFileSystem.folders != nil, "this machine has one file system that can be written to"))
+    .enabled(if: SplitFileSystem.directories != nil, "this machine has one file system that can be written to"))
 struct OtherDeviceTests {
     /// Runs a test with a directory for the part file and one for the target, on two file systems.
-    private func withFolders(_ body: (_ part: String, _ target: String) async throws -> Void) async throws {
-        let (one, two) = try #require(SplitFileSystem.folders)
+    private func withDirectories(_ body: (_ part: String, _ target: String) async throws -> Void) async throws {
+        let (one, two) = try #require(SplitFileSystem.directories)
         let name = "martlet-split-\(UUID().uuidString)"
         let paths = ["\(one)/\(name)", "\(two)/\(name)"]
         defer { for path in paths { try? FileManager.default.removeItem(atPath: path) } }
@@ -34,7 +34,7 @@ struct OtherDeviceTests {
 
     @Test("The kernel rejects moving a file to another file system")
     func rejection() async throws {
-        try await withFolders { part, target in
+        try await withDirectories { part, target in
             let files = LinuxFileSystem()
             _ = try files.open("\(part)/a", for: .creating)
             #expect { try files.rename("\(part)/a", to: "\(target)/a") } throws: {
@@ -48,7 +48,7 @@ struct OtherDeviceTests {
         "A part file on another file system is copied to its target and removed",
         arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
     func copied(_ collision: DownloadOptions.Collision) async throws {
-        try await withFolders { part, target in
+        try await withDirectories { part, target in
             try await RangeScene.with(Samples.cutOnce()) { scene in
                 let path = "\(target)/file.bin"
                 if collision != .fail { try Data([1]).write(to: URL(fileURLWithPath: path)) }
@@ -75,7 +75,7 @@ struct OtherDeviceTests {
 
     @Test("If the copy fails, the part file stays and the download resumes from it")
     func noCopy() async throws {
-        try await withFolders { part, target in
+        try await withDirectories { part, target in
             try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
                 let path = FilePath("\(target)/file.bin")
                 try Data([1]).write(to: URL(fileURLWithPath: path.string))

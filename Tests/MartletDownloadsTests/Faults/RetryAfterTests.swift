@@ -65,8 +65,8 @@ struct RetryAfterTests {
             }
             await download.cancel()
             await #expect(throws: CancellationError.self) { try await download.value }
-            #expect(try scene.folder.names().isEmpty)
-            #expect(scene.folder.openFiles().isEmpty)
+            #expect(try scene.directory.names().isEmpty)
+            #expect(scene.directory.openFiles().isEmpty)
         }
     }
 
@@ -83,12 +83,12 @@ struct RetryAfterTests {
                 if case .retrying(let error, _, _) = event, error.message.contains("503") { break }
             }
             await download.pause()
-            #expect(scene.folder.openFiles().isEmpty)
+            #expect(scene.directory.openFiles().isEmpty)
             try await download.resume()
             let result = try await download.value
             #expect(result.byteCount == Samples.one.byteCount)
             #expect(scene.ranges.requests.last?.start == 1_000)
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.names() == [RangeScene.name])
         }
     }
 }

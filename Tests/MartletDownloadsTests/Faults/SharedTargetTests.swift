@@ -23,8 +23,8 @@ struct SharedTargetTests {
             scene.ranges.signals.raise("middle go")
             let result = try await first.value
             #expect(result.byteCount == Samples.one.byteCount)
-            #expect(try scene.folder.names() == [RangeScene.name])
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
             #expect(scene.ranges.requests.count == 1)
         }
     }
@@ -69,8 +69,8 @@ struct SharedTargetTests {
             #expect(codes.filter { $0 == nil }.count == 1)
             #expect(
                 codes.allSatisfy { $0 == nil || $0 == .alreadyInProgress || $0 == .fileExists }, "\(codes)")
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
         }
     }
 
@@ -80,11 +80,11 @@ struct SharedTargetTests {
             let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: RangeScene.options)
             try await scene.ranges.signals.wait(for: "middle")
-            #expect(await eventually { !scene.folder.openFiles().isEmpty })
+            #expect(await eventually { !scene.directory.openFiles().isEmpty })
             let files = FileManager.default
             for name in try files.contentsOfDirectory(atPath: "/proc/self/fd") {
                 let link = try? files.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
-                guard let link, link.hasPrefix(scene.folder.path), let flags = flags(ofDescriptor: name)
+                guard let link, link.hasPrefix(scene.directory.path), let flags = flags(ofDescriptor: name)
                 else { continue }
                 #expect(flags & 0o2_000_000 != 0, "\(link)")
             }

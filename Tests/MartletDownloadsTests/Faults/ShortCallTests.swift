@@ -25,8 +25,8 @@ struct ShortCallTests {
             let result = try await job.run()
             #expect(result.byteCount == Samples.one.byteCount && !result.verified.isEmpty)
             #expect(files.count(of: .write) >= Int(Samples.one.byteCount) / 777)
-            #expect(try scene.folder.names() == [RangeScene.name])
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
         }
     }
 
@@ -37,8 +37,8 @@ struct ShortCallTests {
             let child = try await DownloadsChild.run(
                 ["one", scene.url, scene.path.string, "interrupts=1000", "checkpoint=50", "segments=1"])
             #expect(child.line("finished bytes=\(Samples.one.byteCount)") != nil, "\(child)")
-            #expect(try scene.folder.names() == [RangeScene.name])
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
             #expect(scene.ranges.requests.count == 1)
         }
     }
@@ -55,8 +55,8 @@ struct ShortCallTests {
             let child = try await DownloadsChild.run(
                 ["one", scene.url, scene.path.string, "checkpoint=50", "segments=1"], through: trace)
             #expect(child.line("finished bytes=\(Samples.one.byteCount)") != nil, "\(child)")
-            #expect(try scene.folder.names() == [RangeScene.name])
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
             #expect(scene.ranges.requests.count == 1)
         }
     }

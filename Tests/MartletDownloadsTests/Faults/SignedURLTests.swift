@@ -80,23 +80,23 @@ struct SignedURLTests {
     @Test("A record without a part file is removed when its target is found to be complete")
     func orphan() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
-            try scene.folder.write([1], to: RangeScene.name)
+            try scene.directory.write([1], to: RangeScene.name)
             for suffix in [".martlet-record", ".martlet-record-", ".martlet-part-"] {
-                try scene.folder.write([2], to: RangeScene.name + suffix)
+                try scene.directory.write([2], to: RangeScene.name + suffix)
             }
             let error = await #expect(throws: HTTPError.self) {
                 try await scene.session.download(scene.url, to: scene.path)
             }
             #expect(error?.code == .fileExists)
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.names() == [RangeScene.name])
             // With a part file it can be resumed, next to a file of the same name.
             for suffix in [".martlet-record", ".martlet-part"] {
-                try scene.folder.write([2], to: RangeScene.name + suffix)
+                try scene.directory.write([2], to: RangeScene.name + suffix)
             }
             await #expect(throws: HTTPError.self) {
                 try await scene.session.download(scene.url, to: scene.path)
             }
-            #expect(try scene.folder.names().count == 3)
+            #expect(try scene.directory.names().count == 3)
         }
     }
 }

@@ -30,8 +30,8 @@ struct SmallFileTests {
             files.interrupt(.rename, at: scene.path.string) { task.cancel() }
             let result = try await task.value
             #expect(result.path == scene.path && result.byteCount == Samples.one.byteCount)
-            #expect(try scene.folder.names() == [RangeScene.name])
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
         }
     }
 
@@ -54,7 +54,7 @@ struct SmallFileTests {
             let result = try await job.run()
             #expect(result.resumedByteCount == Samples.one.byteCount)
             #expect(scene.ranges.requests.count == count, "asked again")
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
         }
     }
 
@@ -68,7 +68,7 @@ struct SmallFileTests {
             await #expect {
                 try await job.run()
             } throws: { ($0 as? HTTPError)?.code == .checksumMismatch }
-            #expect(try !scene.folder.names().contains(RangeScene.name))
+            #expect(try !scene.directory.names().contains(RangeScene.name))
         }
     }
 }

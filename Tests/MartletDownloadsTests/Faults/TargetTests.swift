@@ -27,7 +27,7 @@ struct TargetTests {
             let result: Result<DownloadResult, any Error>
             do { result = .success(try await download.value) } catch { result = .failure(error) }
             try await check(scene, result)
-            #expect(await eventually { scene.folder.openFiles().isEmpty })
+            #expect(await eventually { scene.directory.openFiles().isEmpty })
         }
     }
 
@@ -39,12 +39,12 @@ struct TargetTests {
     @Test("A file that appears during the download is not replaced")
     func appears() async throws {
         try await downloadMeanwhile(.fail) { scene in
-            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            try scene.directory.write([1, 2, 3], to: RangeScene.name)
         } then: { scene, result async throws in
             #expect(code(result) == .fileExists, "\(result)")
-            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
-            let others = try scene.folder.names().filter {
-                $0 != RangeScene.name && !DownloadFolder.isPart($0)
+            #expect(try scene.directory.contents(of: RangeScene.name) == [1, 2, 3])
+            let others = try scene.directory.names().filter {
+                $0 != RangeScene.name && !DownloadDirectory.isPart($0)
             }
             #expect(others.isEmpty, "\(others)")
         }
@@ -53,35 +53,35 @@ struct TargetTests {
     @Test("The download gets another name if a file appears during it")
     func appearsRenamed() async throws {
         try await downloadMeanwhile(.rename) { scene in
-            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            try scene.directory.write([1, 2, 3], to: RangeScene.name)
         } then: { scene, result async throws in
-            #expect(try result.get().path == scene.folder.file("file (1).bin"))
-            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
-            #expect(try scene.folder.version(of: "file (1).bin", among: [Samples.one]) == 0)
-            #expect(try scene.folder.names() == ["file (1).bin", "file.bin"])
+            #expect(try result.get().path == scene.directory.file("file (1).bin"))
+            #expect(try scene.directory.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try scene.directory.version(of: "file (1).bin", among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == ["file (1).bin", "file.bin"])
         }
     }
 
     @Test("A file that appears during the download is the result if existing files are skipped")
     func appearsSkipped() async throws {
         try await downloadMeanwhile(.skip) { scene in
-            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            try scene.directory.write([1, 2, 3], to: RangeScene.name)
         } then: { scene, result async throws in
             let value = try result.get()
             #expect(value.path == scene.path && value.byteCount == 3 && value.receivedByteCount == 0)
-            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try scene.directory.names() == [RangeScene.name])
         }
     }
 
     @Test("A file that appears during the download is no result if it differs from the checksum, and the bytes stay")
     func appearsDifferent() async throws {
         try await downloadMeanwhile(.skip, checksum: try Samples.sha256(Samples.one)) { scene in
-            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            try scene.directory.write([1, 2, 3], to: RangeScene.name)
         } then: { scene, result async throws in
             #expect(code(result) == .checksumMismatch, "\(result)")
-            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
-            #expect(try !scene.folder.parts().isEmpty)
+            #expect(try scene.directory.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try !scene.directory.parts().isEmpty)
         }
     }
 
@@ -89,7 +89,7 @@ struct TargetTests {
     func existsWithChecksum(isSame: Bool) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let contents: [UInt8] = isSame ? Samples.one.contents : [1, 2, 3]
-            try scene.folder.write(contents, to: RangeScene.name)
+            try scene.directory.write(contents, to: RangeScene.name)
             let checksum = try Samples.sha256(Samples.one)
             let run = try await scene.run(RangeScene.options { ($0.collision, $0.checksum) = (.skip, checksum) })
             #expect(run.requests.isEmpty, "\(run.log)")
@@ -99,32 +99,32 @@ struct TargetTests {
                 #expect(run.error?.code == .checksumMismatch)
                 #expect(run.error?.message.contains(scene.path.string) == true, "\(run.log)")
             }
-            #expect(try scene.folder.contents(of: RangeScene.name) == contents)
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.contents(of: RangeScene.name) == contents)
+            #expect(try scene.directory.names() == [RangeScene.name])
         }
     }
 
     @Test("A file that appears during the download is replaced if that is allowed")
     func appearsReplaced() async throws {
         try await downloadMeanwhile(.overwrite) { scene in
-            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            try scene.directory.write([1, 2, 3], to: RangeScene.name)
         } then: { scene, result async throws in
             #expect(try result.get().path == scene.path)
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
         }
     }
 
     @Test("An existing file is an error before the first request")
     func exists() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
-            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            try scene.directory.write([1, 2, 3], to: RangeScene.name)
             let error = await #expect(throws: HTTPError.self) {
                 try await scene.session.download(scene.url, to: scene.path)
             }
             #expect(error?.code == .fileExists)
-            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try scene.directory.names() == [RangeScene.name])
             #expect(scene.ranges.sentByteCount == 0)
         }
     }
@@ -132,32 +132,32 @@ struct TargetTests {
     @Test("A download onto an existing file fails before the request, unless it overwrites the file")
     func existsForRequest() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
-            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            try scene.directory.write([1, 2, 3], to: RangeScene.name)
             let request = try HTTPRequest(method: .get, url: scene.url)
             let error = await #expect(throws: HTTPError.self) {
                 try await scene.session.download(request, to: scene.path)
             }
             #expect(error?.code == .fileExists && scene.ranges.requests.isEmpty)
-            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try scene.directory.contents(of: RangeScene.name) == [1, 2, 3])
             try await scene.session.download(request, to: scene.path, overwrites: true)
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
         }
     }
 
     @Test("A target that is removed during the download causes no error")
     func disappears() async throws {
         try await RangeScene.with(TargetTests.held) { scene in
-            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+            try scene.directory.write([1, 2, 3], to: RangeScene.name)
             let options = RangeScene.options { $0.collision = .overwrite }
             let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: options)
             try await scene.ranges.signals.wait(for: "middle")
             // The old file is complete until the new one replaces it.
-            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try scene.directory.contents(of: RangeScene.name) == [1, 2, 3])
             try FileManager.default.removeItem(atPath: scene.path.string)
             scene.ranges.signals.raise("middle go")
             _ = try await download.value
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
         }
     }
 
@@ -165,7 +165,7 @@ struct TargetTests {
         "A symbolic link is never followed, wherever it leads",
         arguments: [DownloadOptions.Collision.fail, .skip, .overwrite, .rename])
     func link(_ collision: DownloadOptions.Collision) async throws {
-        let elsewhere = try DownloadFolder()
+        let elsewhere = try DownloadDirectory()
         try elsewhere.write([7, 7, 7], to: "canary")
         for destination in ["canary", "absent"] {
             try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
@@ -177,8 +177,8 @@ struct TargetTests {
                 case .overwrite:
                     let type = try FileManager.default.attributesOfItem(atPath: scene.path.string)[.type]
                     #expect(type as? FileAttributeType == .typeRegular)
-                    #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
-                case .rename: #expect(run.value?.path == scene.folder.file("file (1).bin"), "\(run.log)")
+                    #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
+                case .rename: #expect(run.value?.path == scene.directory.file("file (1).bin"), "\(run.log)")
                 }
                 #expect(try elsewhere.names() == ["canary"])
                 #expect(try elsewhere.contents(of: "canary") == [7, 7, 7])
@@ -188,13 +188,13 @@ struct TargetTests {
 
     @Test("A part file or a record that is a symbolic link is not followed")
     func linkedPart() async throws {
-        let elsewhere = try DownloadFolder()
+        let elsewhere = try DownloadDirectory()
         for suffix in [".martlet-part", ".martlet-record"] {
             try elsewhere.write([7, 7, 7], to: "canary")
             try await RangeScene.with(Samples.cutOnce()) { scene in
                 _ = try await scene.run(RangeScene.options { $0.retry.maximumRetries = 0 })
-                let name = try #require(try scene.folder.names().first { $0.hasSuffix(suffix) })
-                let part = "\(scene.folder.path)/\(name)"
+                let name = try #require(try scene.directory.names().first { $0.hasSuffix(suffix) })
+                let part = "\(scene.directory.path)/\(name)"
                 try FileManager.default.removeItem(atPath: part)
                 try FileManager.default.createSymbolicLink(
                     atPath: part, withDestinationPath: "\(elsewhere.path)/canary")
@@ -203,7 +203,7 @@ struct TargetTests {
                 #expect(try elsewhere.contents(of: "canary") == [7, 7, 7])
                 #expect(run.value != nil || run.error != nil)
                 if run.value != nil {
-                    #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+                    #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
                 }
             }
         }
@@ -216,7 +216,7 @@ struct TargetTests {
             var conduct = Samples.cutOnce()
             conduct.fields["Content-Disposition"] = disposition
             try await RangeScene.with(conduct) { scene in
-                let target = DownloadTarget.directory(FilePath(scene.folder.path))
+                let target = DownloadTarget.directory(FilePath(scene.directory.path))
                 var options = RangeScene.options
                 options.retry.maximumRetries = 0
                 let url = scene.origin.url("/\(name)")
@@ -228,27 +228,27 @@ struct TargetTests {
                 #expect(result.resumedByteCount == Samples.cut)
                 let found = try #require(result.path.lastComponent?.string)
                 #expect(disposition == nil ? found == name : found.hasSuffix(".iso"), "\(found)")
-                #expect(try scene.folder.names() == [found])
+                #expect(try scene.directory.names() == [found])
             }
         }
     }
 
     @Test("A directory that does not exist, or is a file, is an error with a message")
-    func noFolder() async throws {
+    func noDirectory() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
-            try scene.folder.write([1], to: "plain")
-            for path in [scene.folder.file("none/file.bin"), scene.folder.file("plain/file.bin")] {
+            try scene.directory.write([1], to: "plain")
+            for path in [scene.directory.file("none/file.bin"), scene.directory.file("plain/file.bin")] {
                 let error = await #expect(throws: HTTPError.self) {
                     try await scene.session.download(scene.url, to: path, options: RangeScene.options)
                 }
                 #expect(error?.code == .fileFailed)
             }
-            #expect(try scene.folder.names() == ["plain"])
+            #expect(try scene.directory.names() == ["plain"])
         }
     }
 
     @Test("A target that is a directory is an error, and the directory stays")
-    func isFolder() async throws {
+    func isDirectory() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try FileManager.default.createDirectory(
                 atPath: scene.path.string, withIntermediateDirectories: false)
@@ -262,9 +262,9 @@ struct TargetTests {
     }
 
     @Test("A directory that is removed during the download is an error, not a crash")
-    func folderRemoved() async throws {
+    func directoryRemoved() async throws {
         try await downloadMeanwhile(.fail) { scene in
-            try FileManager.default.removeItem(atPath: scene.folder.path)
+            try FileManager.default.removeItem(atPath: scene.directory.path)
         } then: { _, result in
             #expect(code(result) == .fileFailed, "\(result)")
         }
@@ -275,10 +275,10 @@ struct TargetTests {
         try await RangeScene.with(TargetTests.held) { scene in
             let download = try scene.session.startDownload(scene.url, to: .file(scene.path))
             try await scene.ranges.signals.wait(for: "middle")
-            _ = await eventually { (try? scene.folder.parts().isEmpty) == false }
-            for name in try scene.folder.parts() {
+            _ = await eventually { (try? scene.directory.parts().isEmpty) == false }
+            for name in try scene.directory.parts() {
                 let attributes = try FileManager.default.attributesOfItem(
-                    atPath: "\(scene.folder.path)/\(name)")
+                    atPath: "\(scene.directory.path)/\(name)")
                 let mode = try #require(attributes[.posixPermissions] as? NSNumber).intValue
                 // No other process writes into it.
                 #expect(mode & 0o022 == 0, "\(name) \(String(mode, radix: 8))")

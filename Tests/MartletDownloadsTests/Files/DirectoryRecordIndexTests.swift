@@ -9,8 +9,8 @@ struct DirectoryRecordIndexTests {
     private let now = MonotonicTime(nanoseconds: 1_000_000_000_000)
 
     /// A directory with a record of one target, and other files.
-    private func folder() throws -> PartFolder {
-        let folder = try PartFolder()
+    private func folder() throws -> PartDirectory {
+        let folder = try PartDirectory()
         for name in ["b.bin.martlet-record", "a.bin.martlet-record", "a.bin.martlet-part", "c.bin"] {
             try folder.write([1], to: name)
         }
@@ -67,12 +67,12 @@ struct DirectoryRecordIndexTests {
 
     @Test("A part file that writes a record causes a new listing of its directory")
     func noting() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try #require(try folder.open(LinuxFileSystem()))
         try part.renew(epoch: 1, expecting: nil)
-        let before = try DirectoryRecordIndex.shared.names(in: part.names.folder, LinuxFileSystem())
+        let before = try DirectoryRecordIndex.shared.names(in: part.names.directory, LinuxFileSystem())
         #expect(before.isEmpty)
-        try part.note(PartFolder.record([], total: 300, owner: part.owner), epoch: 1)
-        #expect(DirectoryRecordIndex.shared.names(known: part.names.folder) == nil)
+        try part.note(PartDirectory.record([], total: 300, owner: part.owner), epoch: 1)
+        #expect(DirectoryRecordIndex.shared.names(known: part.names.directory) == nil)
     }
 }

@@ -9,17 +9,17 @@ import Testing
 @Suite("Part file on a failing disk")
 struct PartFileFaultTests {
     /// A part file of 100 bytes with a matching record.
-    private func part(in folder: PartFolder, _ files: any FileSystem) throws -> PartFile {
+    private func part(in folder: PartDirectory, _ files: any FileSystem) throws -> PartFile {
         let part = try #require(try folder.open(files))
         try part.renew(epoch: 1, expecting: nil)
-        try PartFolder.fill(part.file, 0..<100)
-        try part.note(PartFolder.record([0..<100], total: 300, owner: part.owner), epoch: 1)
+        try PartDirectory.fill(part.file, 0..<100)
+        try part.note(PartDirectory.record([0..<100], total: 300, owner: part.owner), epoch: 1)
         return part
     }
 
     private func fault(_ part: PartFile, _ written: Range<UInt64>) -> PartFile.RecordError? {
         do throws(PartFile.RecordError) {
-            try part.note(PartFolder.record([written], total: 300, owner: part.owner), epoch: 1)
+            try part.note(PartDirectory.record([written], total: 300, owner: part.owner), epoch: 1)
             return nil
         } catch {
             return error
@@ -28,10 +28,10 @@ struct PartFileFaultTests {
 
     @Test("Bytes that could not be synced are never claimed")
     func unsynced() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         let part = try part(in: folder, files)
-        try PartFolder.fill(part.file, 100..<200)
+        try PartDirectory.fill(part.file, 100..<200)
         files.fail(FaultyFileSystem.Fault(.sync, path: "-part", times: 1, code: EIO))
         guard case .unsynced(let error)? = fault(part, 0..<200) else {
             Issue.record("the record was written")
@@ -49,10 +49,10 @@ struct PartFileFaultTests {
             (.create, EROFS), (.create, EACCES),
         ])
     func unwritten(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         let part = try part(in: folder, files)
-        try PartFolder.fill(part.file, 100..<200)
+        try PartDirectory.fill(part.file, 100..<200)
         files.fail(FaultyFileSystem.Fault(call, path: "-record", times: 1, code: code))
         guard case .unwritten(let error)? = fault(part, 0..<200) else {
             Issue.record("it was written, or something else failed")
@@ -68,10 +68,10 @@ struct PartFileFaultTests {
 
     @Test("A disk that fills up during a record keeps the previous one")
     func filled() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         let part = try part(in: folder, files)
-        try PartFolder.fill(part.file, 100..<200)
+        try PartDirectory.fill(part.file, 100..<200)
         for room in 0..<40 as Range<UInt64> {
             files.fill(after: room)
             guard case .unwritten(let error)? = fault(part, 0..<200) else {
@@ -87,21 +87,21 @@ struct PartFileFaultTests {
 
     @Test("Writes and reads of one byte at a time give the same result")
     func shortWrites() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         files.limitPieces(to: 1)
         let part = try part(in: folder, files)
-        try PartFolder.fill(part.file, 100..<300, files: files)
+        try PartDirectory.fill(part.file, 100..<300, files: files)
         #expect(fault(part, 0..<300) == nil)
         #expect(part.record()?.written == RangeSet([0..<300]))
         files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV))
         _ = try part.publish(total: 300, .fail, modified: nil)
-        #expect(try folder.read("a.bin") == PartFolder.bytes(0..<300, version: 1))
+        #expect(try folder.read("a.bin") == PartDirectory.bytes(0..<300, version: 1))
     }
 
     @Test("Failed preallocation is reported before the first byte, without a record")
     func noRoom() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         let part = try part(in: folder, files)
         files.fill(after: 1 << 20)
@@ -116,7 +116,7 @@ struct PartFileFaultTests {
 
     @Test("A directory that is not writable opens and creates no files")
     func readOnly() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         files.fail(FaultyFileSystem.Fault(.create, code: EROFS))
         #expect { try folder.open(files) } throws: { ($0 as? StorageError)?.code == EROFS }
@@ -129,7 +129,7 @@ struct PartFileFaultTests {
     func killed() throws {
         var count = 0
         for stop in 0..<200 {
-            let folder = try PartFolder()
+            let folder = try PartDirectory()
             let files = FaultyFileSystem()
             files.stop(after: stop)
             var isPublished = false
@@ -150,25 +150,25 @@ struct PartFileFaultTests {
     /// Writes two states of a file, and completes the second.
     static func history(_ part: PartFile, _ files: any FileSystem) throws -> Bool {
         try part.renew(epoch: 1, expecting: nil)
-        try PartFolder.fill(part.file, 0..<6_000, version: 1, files: files)
-        try part.note(PartFolder.record([0..<6_000], total: 20_000, version: 1, owner: part.owner), epoch: 1)
-        try PartFolder.fill(part.file, 9_000..<15_000, version: 1, files: files)
+        try PartDirectory.fill(part.file, 0..<6_000, version: 1, files: files)
+        try part.note(PartDirectory.record([0..<6_000], total: 20_000, version: 1, owner: part.owner), epoch: 1)
+        try PartDirectory.fill(part.file, 9_000..<15_000, version: 1, files: files)
         try part.note(
-            PartFolder.record([0..<6_000, 9_000..<15_000], total: 20_000, version: 1, owner: part.owner),
+            PartDirectory.record([0..<6_000, 9_000..<15_000], total: 20_000, version: 1, owner: part.owner),
             epoch: 1)
         try part.renew(epoch: 2, expecting: nil)
-        try PartFolder.fill(part.file, 0..<9_000, version: 2, files: files)
-        try part.note(PartFolder.record([0..<9_000], total: 16_000, version: 2, owner: part.owner), epoch: 2)
-        try PartFolder.fill(part.file, 9_000..<16_000, version: 2, files: files)
-        try part.note(PartFolder.record([0..<16_000], total: 16_000, version: 2, owner: part.owner), epoch: 2)
+        try PartDirectory.fill(part.file, 0..<9_000, version: 2, files: files)
+        try part.note(PartDirectory.record([0..<9_000], total: 16_000, version: 2, owner: part.owner), epoch: 2)
+        try PartDirectory.fill(part.file, 9_000..<16_000, version: 2, files: files)
+        try part.note(PartDirectory.record([0..<16_000], total: 16_000, version: 2, owner: part.owner), epoch: 2)
         _ = try part.publish(total: 16_000, .fail, modified: nil)
         return true
     }
 
     /// Checks that the disk contains one of the allowed states.
-    static func check(_ folder: PartFolder, _ when: String) throws {
+    static func check(_ folder: PartDirectory, _ when: String) throws {
         if try folder.list().contains("a.bin") {
-            let isWhole = try folder.read("a.bin") == PartFolder.bytes(0..<16_000, version: 2)
+            let isWhole = try folder.read("a.bin") == PartDirectory.bytes(0..<16_000, version: 2)
             #expect(isWhole, "\(when): the name has something else")
         }
         let part = try #require(try folder.open(), "\(when): it is not free")
@@ -177,14 +177,14 @@ struct PartFileFaultTests {
         for range in record.written.ranges {
             let bytes = try LinuxFileSystem().read(
                 part.file, count: Int(range.byteCount), at: range.lowerBound)
-            #expect(bytes == PartFolder.bytes(range, version: version), "\(when): \(range)")
+            #expect(bytes == PartDirectory.bytes(range, version: version), "\(when): \(range)")
         }
     }
 
     @Test("After any kill or power cut the record claims no missing bytes")
     func powerCuts() async throws {
         let files = RecordingFileSystem()
-        let original = try PartFolder()
+        let original = try PartDirectory()
         #expect(try Self.history(#require(try original.open(files)), files))
         let changes = files.changes
         try #require(changes.count > 20)
@@ -195,7 +195,7 @@ struct PartFileFaultTests {
         }
         var resumable = 0
         for cut in cuts {
-            let folder = try PartFolder()
+            let folder = try PartDirectory()
             for (name, bytes) in cut.files(after: changes) { try folder.write(bytes, to: name) }
             try Self.check(folder, "\(cut)")
             if try folder.open()?.record() != nil { resumable += 1 }

@@ -8,17 +8,17 @@ import Testing
 @Suite("Publishing a complete download under its name")
 struct PartFilePublishTests {
     private static let total: UInt64 = 3_000_000
-    private static let content = PartFolder.bytes(0..<total, version: 1)
+    private static let content = PartDirectory.bytes(0..<total, version: 1)
 
     /// A part file that is complete.
     private func completePart(
-        in folder: PartFolder, _ files: any FileSystem = LinuxFileSystem()
+        in folder: PartDirectory, _ files: any FileSystem = LinuxFileSystem()
     ) throws -> PartFile {
         let part = try #require(try folder.open(files))
         try part.renew(epoch: 1, expecting: PartFilePublishTests.total)
         try LinuxFileSystem().write(all: PartFilePublishTests.content, to: part.file, at: 0)
         try part.note(
-            PartFolder.record(
+            PartDirectory.record(
                 [0..<PartFilePublishTests.total], total: PartFilePublishTests.total, owner: part.owner),
             epoch: 1)
         return part
@@ -32,7 +32,7 @@ struct PartFilePublishTests {
 
     @Test("A name that is taken, even at the last moment, is rejected, and the bytes stay")
     func rejected() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         let part = try completePart(in: folder, files)
         let target = folder.names.target
@@ -51,7 +51,7 @@ struct PartFilePublishTests {
 
     @Test("An existing file is replaced if that was chosen")
     func replaced() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         try folder.write([1, 2], to: "a.bin")
         let part = try completePart(in: folder)
         #expect(try publish(part, .overwrite) == folder.names.target)
@@ -61,12 +61,12 @@ struct PartFilePublishTests {
 
     @Test("A published file gets no further record, which nothing would remove")
     func noFurtherRecord() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try completePart(in: folder)
         #expect(try publish(part, .fail) == folder.names.target)
         #expect(throws: PartFile.RecordError.self) {
             try part.note(
-                PartFolder.record([0..<1], total: PartFilePublishTests.total, owner: part.owner), epoch: 1)
+                PartDirectory.record([0..<1], total: PartFilePublishTests.total, owner: part.owner), epoch: 1)
         }
         #expect(try folder.list() == ["a.bin"])
     }
@@ -74,7 +74,7 @@ struct PartFilePublishTests {
     @Test("Files that a killed run left are gone after the next run")
     func leftovers() throws {
         for bytes in [[], [7]] as [[UInt8]] {
-            let folder = try PartFolder()
+            let folder = try PartDirectory()
             try folder.write(bytes, to: "a.bin.martlet-part")
             try folder.write([1], to: "a.bin.martlet-record")
             if !bytes.isEmpty {
@@ -92,7 +92,7 @@ struct PartFilePublishTests {
 
     @Test("Another name is chosen if that was allowed")
     func renamed() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         for name in ["a.bin", "a (1).bin", "a (3).bin"] { try folder.write([1], to: name) }
         let part = try completePart(in: folder)
         #expect(try publish(part, .rename) == "\(folder.path)/a (2).bin")
@@ -101,7 +101,7 @@ struct PartFilePublishTests {
 
     @Test("Names are numbered up to 999, and no further")
     func lastName() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         try folder.write([1], to: "a.bin")
         for number in 1...998 {
             #expect(unsafe symlink("nowhere", "\(folder.path)/a (\(number)).bin") == 0)
@@ -115,7 +115,7 @@ struct PartFilePublishTests {
 
     @Test("A target that is a link is rejected or replaced itself; the file it leads to is unchanged")
     func link() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         try folder.write([7], to: "canary")
         try FileManager.default.createSymbolicLink(
             atPath: folder.names.target, withDestinationPath: "\(folder.path)/canary")
@@ -130,7 +130,7 @@ struct PartFilePublishTests {
         "A target that is a directory is never replaced",
         arguments: [DownloadOptions.Collision.fail, .overwrite])
     func folder(_ collision: DownloadOptions.Collision) throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         try FileManager.default.createDirectory(
             atPath: folder.names.target, withIntermediateDirectories: false)
         let part = try completePart(in: folder)
@@ -141,7 +141,7 @@ struct PartFilePublishTests {
 
     @Test("A file that is too short is never published")
     func shorter() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try completePart(in: folder)
         #expect(throws: StorageError.self) { try part.publish(total: 3_000_001, .fail, modified: nil) }
         #expect(try folder.list() == PartFilePublishTests.kept)
@@ -149,7 +149,7 @@ struct PartFilePublishTests {
 
     @Test("Bytes that another process appended to the file are removed")
     func longer() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try completePart(in: folder)
         _ = try part.publish(total: 2_999_999, .fail, modified: nil)
         let length = try LinuxFileSystem().status(at: folder.names.target).byteCount
@@ -159,7 +159,7 @@ struct PartFilePublishTests {
 
     @Test("The file gets the modification time of the server if that was chosen", arguments: [false, true])
     func remoteTime(_ isCrossOrigin: Bool) throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         let part = try completePart(in: folder, files)
         if isCrossOrigin { files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV)) }
@@ -173,7 +173,7 @@ struct PartFilePublishTests {
         "A file that cannot be moved (EXDEV) is copied to its name, and nothing else is left",
         arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
     func elsewhere(_ collision: DownloadOptions.Collision) throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         if collision != .fail { try folder.write([1], to: "a.bin") }
         let files = FaultyFileSystem()
         let part = try completePart(in: folder, files)
@@ -193,7 +193,7 @@ struct PartFilePublishTests {
         "A copy that fails or whose name is taken is removed, and the bytes and their record stay",
         arguments: [FaultyFileSystem.Call.create, .read, .write, .sync, .rename, nil])
     func failingCopy(_ call: FaultyFileSystem.Call?) throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         let part = try completePart(in: folder, files)
         files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV))

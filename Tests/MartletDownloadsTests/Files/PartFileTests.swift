@@ -12,13 +12,13 @@ struct PartFileTests {
 
     @Test("The next run finds the recorded bytes")
     func resumed() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         do {
             let part = try #require(try folder.open())
             try part.renew(epoch: 1, expecting: 20_000)
-            try PartFolder.fill(part.file, PartFileTests.range)
+            try PartDirectory.fill(part.file, PartFileTests.range)
             #expect(part.record() == nil)
-            try part.note(PartFolder.record([0..<10_000], total: 20_000, owner: part.owner), epoch: 1)
+            try part.note(PartDirectory.record([0..<10_000], total: 20_000, owner: part.owner), epoch: 1)
         }
         let next = try #require(try folder.open())
         let record = try #require(next.record())
@@ -26,17 +26,17 @@ struct PartFileTests {
         #expect(try next.byteCount() == 10_000)
         #expect(try folder.list() == ["a.bin.martlet-part", "a.bin.martlet-record"])
         // The second run continues from there, and its records count.
-        try PartFolder.fill(next.file, 10_000..<20_000)
-        try next.note(PartFolder.record([0..<20_000], total: 20_000, owner: next.owner), epoch: 1)
+        try PartDirectory.fill(next.file, 10_000..<20_000)
+        try next.note(PartDirectory.record([0..<20_000], total: 20_000, owner: next.owner), epoch: 1)
         #expect(next.record()?.written == RangeSet([0..<20_000]))
         #expect(try next.publish(total: 20_000, .fail, modified: nil) == folder.names.target)
         #expect(try folder.list() == ["a.bin"])
-        #expect(try folder.read("a.bin") == PartFolder.bytes(0..<20_000, version: 1))
+        #expect(try folder.read("a.bin") == PartDirectory.bytes(0..<20_000, version: 1))
     }
 
     @Test("A part file has one owner at a time; the next one opens it after its release")
     func owners() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         var first = try folder.open()
         #expect(first != nil)
         #expect(try folder.open() == nil)
@@ -46,9 +46,9 @@ struct PartFileTests {
 
     @Test("The owner keeps the lock when the file restarts")
     func ownersOfRenewed() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let first = try #require(try folder.open())
-        try PartFolder.fill(first.file, PartFileTests.range)
+        try PartDirectory.fill(first.file, PartFileTests.range)
         try first.renew(epoch: 1, expecting: nil)
         #expect(try folder.open() == nil)
         try first.renew(epoch: 2, expecting: nil)
@@ -57,10 +57,10 @@ struct PartFileTests {
 
     @Test("A process that opens the part file just before its publication gets a new one")
     func publishedMeanwhile() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         var owner = try folder.open()
         try owner?.renew(epoch: 1, expecting: nil)
-        try PartFolder.fill(#require(owner).file, PartFileTests.range)
+        try PartDirectory.fill(#require(owner).file, PartFileTests.range)
         let files = FaultyFileSystem()
         let holder = Holder(owner)
         owner = nil
@@ -72,8 +72,8 @@ struct PartFileTests {
         }
         let second = try #require(try folder.open(files))
         #expect(try second.byteCount() == 0)
-        try PartFolder.fill(second.file, 0..<5, version: 2)
-        #expect(try folder.read("a.bin") == PartFolder.bytes(PartFileTests.range, version: 1))
+        try PartDirectory.fill(second.file, 0..<5, version: 2)
+        #expect(try folder.read("a.bin") == PartDirectory.bytes(PartFileTests.range, version: 1))
     }
 
     /// The owner of a part file, which a call on another file system releases.
@@ -84,20 +84,20 @@ struct PartFileTests {
 
     @Test("Late writes of an old stream never reach the new file")
     func renewed() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try #require(try folder.open())
         try part.renew(epoch: 1, expecting: nil)
         // The old stream has not written yet: the file is empty when the next stream starts.
         let first = part.file
         try part.renew(epoch: 2, expecting: 4 << 20)
         let second = part.file
-        try PartFolder.fill(second, 0..<100, version: 2)
-        try PartFolder.fill(first, 0..<200, version: 1)
+        try PartDirectory.fill(second, 0..<100, version: 2)
+        try PartDirectory.fill(first, 0..<200, version: 1)
         try part.renew(epoch: 3, expecting: nil)
-        try PartFolder.fill(second, 0..<300, version: 2)
-        try PartFolder.fill(part.file, 0..<50, version: 1)
+        try PartDirectory.fill(second, 0..<300, version: 2)
+        try PartDirectory.fill(part.file, 0..<50, version: 1)
         #expect(try part.byteCount() == 50)
-        #expect(try folder.read("a.bin.martlet-part") == PartFolder.bytes(0..<50, version: 1))
+        #expect(try folder.read("a.bin.martlet-part") == PartDirectory.bytes(0..<50, version: 1))
         #expect(try folder.list() == ["a.bin.martlet-part"])
     }
 
@@ -105,41 +105,41 @@ struct PartFileTests {
         "A second or late stream that restarts the file keeps the bytes of the first"
     )
     func renewedOnce() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try #require(try folder.open())
         try part.renew(epoch: 2, expecting: nil)
-        try PartFolder.fill(part.file, 0..<100)
+        try PartDirectory.fill(part.file, 0..<100)
         try part.renew(epoch: 2, expecting: nil)
         try part.renew(epoch: 1, expecting: nil)
         #expect(try part.byteCount() == 100)
-        try part.note(PartFolder.record([0..<100], total: 100, owner: part.owner), epoch: 2)
+        try part.note(PartDirectory.record([0..<100], total: 100, owner: part.owner), epoch: 2)
         #expect(part.record() != nil)
     }
 
     @Test("A record of bytes that no longer exist is not written")
     func outdated() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try #require(try folder.open())
         try part.renew(epoch: 1, expecting: nil)
-        try PartFolder.fill(part.file, 0..<100)
-        try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+        try PartDirectory.fill(part.file, 0..<100)
+        try part.note(PartDirectory.record([0..<100], total: 200, owner: part.owner), epoch: 1)
         try part.renew(epoch: 2, expecting: nil)
         #expect(part.record() == nil)
         #expect(throws: PartFile.RecordError.self) {
-            try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+            try part.note(PartDirectory.record([0..<100], total: 200, owner: part.owner), epoch: 1)
         }
         #expect(try folder.list() == ["a.bin.martlet-part"])
     }
 
     @Test("Another owner's record that appears despite the lock is kept")
     func taken() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try #require(try folder.open())
         try part.renew(epoch: 1, expecting: nil)
-        try PartFolder.fill(part.file, 0..<100)
-        let record = PartFolder.record([0..<50], total: 200, owner: part.owner)
+        try PartDirectory.fill(part.file, 0..<100)
+        let record = PartDirectory.record([0..<50], total: 200, owner: part.owner)
         try part.note(record, epoch: 1)
-        let foreign = PartFolder.record([0..<10], total: 200, owner: part.owner &+ 1).bytes
+        let foreign = PartDirectory.record([0..<10], total: 200, owner: part.owner &+ 1).bytes
         try folder.write(foreign, to: "a.bin.martlet-record")
         #expect {
             try part.note(record, epoch: 1)
@@ -151,13 +151,13 @@ struct PartFileTests {
 
     @Test("A record of an earlier run is adopted by the run that read it")
     func takenOver() throws {
-        let folder = try PartFolder()
-        try folder.write(PartFolder.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
+        let folder = try PartDirectory()
+        try folder.write(PartDirectory.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
         try folder.write(
-            PartFolder.record([0..<100], total: 200, owner: 99).bytes, to: "a.bin.martlet-record")
+            PartDirectory.record([0..<100], total: 200, owner: 99).bytes, to: "a.bin.martlet-record")
         let part = try #require(try folder.open())
         #expect(part.record() != nil)
-        try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+        try part.note(PartDirectory.record([0..<100], total: 200, owner: part.owner), epoch: 1)
         #expect(part.record()?.owner == part.owner)
     }
 
@@ -165,17 +165,17 @@ struct PartFileTests {
         "A damaged, too long or wrong record is ignored, and the next one is valid"
     )
     func unusableRecords() throws {
-        let folder = try PartFolder()
-        try folder.write(PartFolder.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
+        let folder = try PartDirectory()
+        try folder.write(PartDirectory.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
         let part = try #require(try folder.open())
-        let whole = PartFolder.record([0..<100], total: 200, owner: 3).bytes
-        let claimsMore = PartFolder.record([0..<101], total: 200, owner: 3).bytes
+        let whole = PartDirectory.record([0..<100], total: 200, owner: 3).bytes
+        let claimsMore = PartDirectory.record([0..<101], total: 200, owner: 3).bytes
         let tooLong = whole + [UInt8](repeating: 0, count: ResumeRecord.byteLimit)
         for bytes in [[], Array(whole.dropLast()), claimsMore, tooLong, [1, 2, 3]] {
             try folder.write(bytes, to: "a.bin.martlet-record")
             #expect(part.record() == nil)
         }
-        try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+        try part.note(PartDirectory.record([0..<100], total: 200, owner: part.owner), epoch: 1)
         #expect(part.record() != nil)
         try FileManager.default.removeItem(atPath: folder.names.record)
         try FileManager.default.createDirectory(
@@ -185,10 +185,10 @@ struct PartFileTests {
 
     @Test("A record that is cut or has any byte changed is ignored, and opening it never fails")
     func damagedRecords() throws {
-        let folder = try PartFolder()
-        try folder.write(PartFolder.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
+        let folder = try PartDirectory()
+        try folder.write(PartDirectory.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
         let part = try #require(try folder.open())
-        let whole = PartFolder.record([0..<100], total: 200, owner: 3).bytes
+        let whole = PartDirectory.record([0..<100], total: 200, owner: 3).bytes
         for place in whole.indices {
             try folder.write(Array(whole[..<place]), to: "a.bin.martlet-record")
             #expect(part.record() == nil)
@@ -203,11 +203,11 @@ struct PartFileTests {
 
     @Test("Discarding removes all files")
     func discarded() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try #require(try folder.open())
         try part.renew(epoch: 1, expecting: 4 << 20)
-        try PartFolder.fill(part.file, 0..<100)
-        try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
+        try PartDirectory.fill(part.file, 0..<100)
+        try part.note(PartDirectory.record([0..<100], total: 200, owner: part.owner), epoch: 1)
         try folder.write([1], to: "a.bin.martlet-part-")
         try folder.write([1], to: "a.bin.martlet-record-")
         try part.discard()
@@ -219,7 +219,7 @@ struct PartFileTests {
         "A part file that is a link, a directory or a pipe is not opened, and its target is unchanged"
     )
     func oddPart() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         try folder.write([1, 2, 3], to: "canary")
         try FileManager.default.createSymbolicLink(
             atPath: folder.names.part, withDestinationPath: "\(folder.path)/canary")
@@ -235,12 +235,12 @@ struct PartFileTests {
 
     @Test("The file has the permissions of the umask, and the record is private to its owner")
     func modes() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let part = try #require(try folder.open())
-        try PartFolder.fill(part.file, 0..<10)
+        try PartDirectory.fill(part.file, 0..<10)
         try part.renew(epoch: 1, expecting: nil)
-        try PartFolder.fill(part.file, 0..<10)
-        try part.note(PartFolder.record([0..<10], total: 10, owner: part.owner), epoch: 1)
+        try PartDirectory.fill(part.file, 0..<10)
+        try part.note(PartDirectory.record([0..<10], total: 10, owner: part.owner), epoch: 1)
         #expect(try LinuxFileSystem().status(at: folder.names.record).access.isReadableByOthers == false)
         // A file made with 0666 shows the effect of the umask.
         let other = try LinuxFileSystem().open("\(folder.path)/other", for: .creatingShared)

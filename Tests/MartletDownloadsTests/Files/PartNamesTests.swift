@@ -11,13 +11,13 @@ struct PartNamesTests {
     @Test("The files are next to the target")
     func beside() {
         let names = PartNames(target: "/tmp/a b/c.bin")
-        #expect(names.folder == "/tmp/a b/" && names.name == "c.bin")
+        #expect(names.directory == "/tmp/a b/" && names.name == "c.bin")
         #expect(names.part == "/tmp/a b/c.bin.martlet-part")
         #expect(names.record == "/tmp/a b/c.bin.martlet-record")
         #expect(names.nextRecord == names.record + "-" && names.nextPart == names.part + "-")
         let own = PartNames(target: "c.bin")
-        #expect(own.folder.isEmpty && own.part == "c.bin.martlet-part")
-        #expect(PartNames(target: "/c").folder == "/")
+        #expect(own.directory.isEmpty && own.part == "c.bin.martlet-part")
+        #expect(PartNames(target: "/c").directory == "/")
         #expect(PartNames(target: "").part == ".martlet-part")
         #expect(PartNames(target: "a/").name.isEmpty)
     }

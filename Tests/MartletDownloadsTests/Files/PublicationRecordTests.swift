@@ -9,17 +9,17 @@ import Testing
 @Suite("Recognizing a published file")
 struct PublicationRecordTests {
     private static let total: UInt64 = 5_000
-    private static let content = PartFolder.bytes(0..<total, version: 1)
+    private static let content = PartDirectory.bytes(0..<total, version: 1)
 
     /// A part file that is complete and recorded.
     private func part(
-        in folder: PartFolder, _ files: any FileSystem = LinuxFileSystem()
+        in folder: PartDirectory, _ files: any FileSystem = LinuxFileSystem()
     ) throws -> (PartFile, PublicationRecord) {
         let total = PublicationRecordTests.total
         let part = try #require(try folder.open(files))
         try part.renew(epoch: 1, expecting: total)
         try LinuxFileSystem().write(all: PublicationRecordTests.content, to: part.file, at: 0)
-        try part.note(PartFolder.record([0..<total], total: total, owner: part.owner), epoch: 1)
+        try part.note(PartDirectory.record([0..<total], total: total, owner: part.owner), epoch: 1)
         let result = DownloadResult(
             path: FilePath(folder.names.target), byteCount: total, receivedByteCount: total,
             url: try HTTPURL("http://files.example/a.bin"))
@@ -33,13 +33,13 @@ struct PublicationRecordTests {
     }
 
     /// Moves the part file to its name, and stops there.
-    private func move(_ folder: PartFolder, to name: String = "a.bin") throws {
+    private func move(_ folder: PartDirectory, to name: String = "a.bin") throws {
         try LinuxFileSystem().rename(folder.names.part, to: "\(folder.path)/\(name)")
     }
 
     @Test("A published file is found, and its extra files are removed")
     func found() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let (_, publication) = try part(in: folder)
         try move(folder)
         try folder.write([1], to: "a.bin.martlet-record-")
@@ -54,7 +54,7 @@ struct PublicationRecordTests {
 
     @Test("A file that still has its part name is not published, and stays as it is")
     func unnamed() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let (part, publication) = try part(in: folder)
         #expect(try complete(publication) == nil)
         #expect(part.record() != nil)
@@ -64,7 +64,7 @@ struct PublicationRecordTests {
 
     @Test("Another file with the same name and length is not recognized", arguments: [5_000, 4_999])
     func other(_ count: Int) throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let (part, publication) = try part(in: folder)
         try folder.write(Array(PublicationRecordTests.content.prefix(count)), to: "a.bin")
         #expect(try complete(publication) == nil)
@@ -73,7 +73,7 @@ struct PublicationRecordTests {
 
     @Test("A file that grew or was cut afterwards is not recognized")
     func changed() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let (part, publication) = try part(in: folder)
         try move(folder)
         try LinuxFileSystem().write(all: [1], to: part.file, at: PublicationRecordTests.total)
@@ -84,7 +84,7 @@ struct PublicationRecordTests {
 
     @Test("A file that was published under a numbered name is found")
     func numbered() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let (_, publication) = try part(in: folder)
         try folder.write([1], to: "a.bin")
         try move(folder, to: "a (2).bin")
@@ -95,7 +95,7 @@ struct PublicationRecordTests {
 
     @Test("If both names exist, as between link and unlink, the part name is removed")
     func bothNames() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let (_, publication) = try part(in: folder)
         #expect(unsafe link(folder.names.part, folder.names.target) == 0)
         #expect(try complete(publication)?.path == folder.names.target)
@@ -104,7 +104,7 @@ struct PublicationRecordTests {
 
     @Test("A published copy is found, and its original is removed")
     func copied() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         var (part, publication) = try part(in: folder)
         publication.copy = try part.copy(total: PublicationRecordTests.total, modified: nil)
         #expect(try complete(publication) == nil)
@@ -115,7 +115,7 @@ struct PublicationRecordTests {
 
     @Test("A download that started later keeps its bytes and its record")
     func later() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let (first, publication) = try part(in: folder)
         try move(folder)
         first.close()
@@ -127,7 +127,7 @@ struct PublicationRecordTests {
 
     @Test("A directory that cannot be synced is reported, and the identifying record stays until it can")
     func unsynced() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let files = FaultyFileSystem()
         let (part, publication) = try part(in: folder, files)
         files.fail(FaultyFileSystem.Fault(.sync, times: 2, code: EIO))
@@ -144,7 +144,7 @@ struct PublicationRecordTests {
 
     @Test("A file is recognized after a reboot or a power cut, but not after both")
     func marks() throws {
-        let folder = try PartFolder()
+        let folder = try PartDirectory()
         let (part, publication) = try part(in: folder)
         var status = try LinuxFileSystem().status(of: part.file)
         let mark = publication.part

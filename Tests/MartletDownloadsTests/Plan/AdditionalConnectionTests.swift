@@ -19,7 +19,7 @@ struct AdditionalConnectionTests {
         static func response(_ name: String, _ status: Int, _ fields: [(String, String)]) -> Rejection {
             Rejection(name: name) {
                 SimulatedDownload.Reply(
-                    facts: try DownloadResponseHead.sample(status, fields, byteCount: 1_000),
+                    responseHead: try DownloadResponseHead.sample(status, fields, byteCount: 1_000),
                     byteCount: 1_000,
                     version: 9)
             }
@@ -29,7 +29,7 @@ struct AdditionalConnectionTests {
         static func failure(_ code: HTTPError.Code, _ phase: HTTPError.Phase) -> Rejection {
             Rejection(name: "\(code) while \(phase)") {
                 SimulatedDownload.Reply(
-                    facts: nil, end: .failed(HTTPError(code, phase: phase, message: "no")))
+                    responseHead: nil, end: .failed(HTTPError(code, phase: phase, message: "no")))
             }
         }
     }
@@ -78,13 +78,13 @@ struct AdditionalConnectionTests {
     func beyondTwo(_ rejection: Rejection) throws {
         let file = SimulatedFile(byteCount: 100 << 20)
         let server = Server()
-        var download = try SimulatedDownload { question, _ in
+        var download = try SimulatedDownload { rangeRequest, _ in
             guard server.served.count < 2 else {
                 server.rejectionCount += 1
                 return try rejection.reply()
             }
-            server.served.insert(question.id)
-            return try file.reply(question)
+            server.served.insert(rangeRequest.id)
+            return try file.reply(rangeRequest)
         }
         download.speed = { id, download in
             // After its last byte the connection is free for the next request.
@@ -107,8 +107,8 @@ struct AdditionalConnectionTests {
     func changed() throws {
         let old = SimulatedFile(byteCount: 60 << 20)
         let new = SimulatedFile(byteCount: 50 << 20, tag: "\"two\"", version: 2)
-        var download = try SimulatedDownload { question, number in
-            try (number < 4 ? old : new).reply(question)
+        var download = try SimulatedDownload { rangeRequest, number in
+            try (number < 4 ? old : new).reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete && download.restarts == [.changed] && download.version == 2)

@@ -9,8 +9,8 @@ struct CheckpointTests {
     /// The times of checkpoints within a number of seconds, if each checkpoint takes the given time.
     private func times(of time: Duration, within seconds: Double) throws -> [Double] {
         let file = SimulatedFile(byteCount: 400 << 20)
-        var download = try SimulatedDownload(DownloadOptions(segments: 1)) { question, _ in
-            try file.reply(question)
+        var download = try SimulatedDownload(DownloadOptions(segments: 1)) { rangeRequest, _ in
+            try file.reply(rangeRequest)
         }
         download.checkpointTime = time
         download.tickInterval = .milliseconds(50)

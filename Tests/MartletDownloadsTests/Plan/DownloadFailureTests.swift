@@ -12,7 +12,7 @@ struct DownloadFailureTests {
         _ status: Int, _ fields: [(String, String)] = [], from url: String = "http://files.example/a.bin"
     ) throws -> SimulatedDownload.Reply {
         SimulatedDownload.Reply(
-            facts: try DownloadResponseHead.sample(status, fields, byteCount: 0, from: url))
+            responseHead: try DownloadResponseHead.sample(status, fields, byteCount: 0, from: url))
     }
 
     @Test(
@@ -20,17 +20,17 @@ struct DownloadFailureTests {
     )
     func budget() throws {
         let file = SimulatedFile(byteCount: 1_000_000)
-        var ahead = try SimulatedDownload { question, _ in
-            var reply = try file.reply(question)
+        var ahead = try SimulatedDownload { rangeRequest, _ in
+            var reply = try file.reply(rangeRequest)
             reply.cut = min(reply.byteCount, 20_000)
             return reply
         }
         ahead.run()
-        #expect(ahead.isComplete && ahead.questions.count >= 50 && ahead.restarts.isEmpty)
+        #expect(ahead.isComplete && ahead.rangeRequests.count >= 50 && ahead.restarts.isEmpty)
         #expect(Set(ahead.waits) == [.milliseconds(250)])
         var stuck = try SimulatedDownload { _, _ in lost() }
         stuck.run()
-        #expect(stuck.error?.code == .connectionLost && stuck.questions.count == 6)
+        #expect(stuck.error?.code == .connectionLost && stuck.rangeRequests.count == 6)
         #expect(stuck.waits == [250, 500, 1_000, 2_000, 4_000].map { Duration.milliseconds($0) })
     }
 
@@ -41,42 +41,42 @@ struct DownloadFailureTests {
         var download = try SimulatedDownload(options) { _, _ in lost() }
         download.run()
         #expect(download.error?.code == .connectionLost)
-        #expect(download.waits.count == max(0, limit) && download.questions.count == max(0, limit) + 1)
+        #expect(download.waits.count == max(0, limit) && download.rangeRequests.count == max(0, limit) + 1)
     }
 
     @Test("A body without a byte is not progress")
     func emptyResponses() throws {
         let file = SimulatedFile(byteCount: 1_000_000)
-        var download = try SimulatedDownload { question, number in
-            var reply = try file.reply(question)
+        var download = try SimulatedDownload { rangeRequest, number in
+            var reply = try file.reply(rangeRequest)
             reply.cut = number == 1 ? 1_000 : 0
             return reply
         }
         download.run()
-        #expect(download.error?.code == .connectionLost && download.questions.count == 6)
+        #expect(download.error?.code == .connectionLost && download.rangeRequests.count == 6)
         #expect(download.error?.resumableByteCount == 1_000)
         #expect(download.error?.message.contains("bytes are kept") == false)
         #expect(download.error?.description.contains("; 1000 bytes are kept") == true)
         // A body that ends normally does not change that.
         var short = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 1_000_000)) {
-            question, _ in
-            var reply = try file.reply(question)
+            rangeRequest, _ in
+            var reply = try file.reply(rangeRequest)
             reply.byteCount = 0
             return reply
         }
         short.run()
-        #expect(short.error?.code == .truncated && short.questions.count == 6)
+        #expect(short.error?.code == .truncated && short.rangeRequests.count == 6)
     }
 
     @Test("503 with Retry-After is retried after that delay, up to the limit")
     func unavailable() throws {
         let file = SimulatedFile(byteCount: 1_000)
-        var download = try SimulatedDownload { question, number in
+        var download = try SimulatedDownload { rangeRequest, number in
             switch number {
             case 1: try status(503, [("Retry-After", "7")])
             case 2: try status(429, [("Retry-After", "1000000000")])
             case 3: try status(503, [("Retry-After", "garbage")])
-            default: try file.reply(question)
+            default: try file.reply(rangeRequest)
             }
         }
         download.run()
@@ -88,13 +88,13 @@ struct DownloadFailureTests {
         let file = SimulatedFile(byteCount: 100 << 20)
         var most = 0
         let counter = Counter()
-        var download = try SimulatedDownload { question, number in
+        var download = try SimulatedDownload { rangeRequest, number in
             guard counter.served.count < 2 else {
                 counter.rejected += 1
                 return try status(503)
             }
-            counter.served.insert(question.id)
-            return try file.reply(question)
+            counter.served.insert(rangeRequest.id)
+            return try file.reply(rangeRequest)
         }
         while download.outcome == nil, download.seconds < 600 {
             download.run(seconds: 0.02)
@@ -111,13 +111,13 @@ struct DownloadFailureTests {
     func oneAllowed(_ code: Int) throws {
         let file = SimulatedFile(byteCount: 100 << 20)
         let counter = Counter()
-        var download = try SimulatedDownload { question, _ in
+        var download = try SimulatedDownload { rangeRequest, _ in
             guard counter.served.isEmpty else {
                 counter.rejected += 1
                 return try status(code)
             }
-            counter.served.insert(question.id)
-            return try file.reply(question)
+            counter.served.insert(rangeRequest.id)
+            return try file.reply(rangeRequest)
         }
         download.speed = { id, download in
             // After its last byte the connection is free for the next request.
@@ -137,8 +137,8 @@ struct DownloadFailureTests {
     @Test("A removed file ends the download when the last connection is rejected, and the bytes stay")
     func goneBesides() throws {
         let file = SimulatedFile(byteCount: 100 << 20)
-        var download = try SimulatedDownload { question, number in
-            number == 1 ? try file.reply(question) : try status(404)
+        var download = try SimulatedDownload { rangeRequest, number in
+            number == 1 ? try file.reply(rangeRequest) : try status(404)
         }
         download.run()
         #expect(download.error?.code == .unacceptableStatus && download.activeCount == 0)
@@ -154,31 +154,31 @@ struct DownloadFailureTests {
     @Test("A connection without a free slot is not made, and the first one waits for a slot")
     func crowded() throws {
         let file = SimulatedFile(byteCount: 60 << 20)
-        var download = try SimulatedDownload { question, number in
+        var download = try SimulatedDownload { rangeRequest, number in
             number < 4 || number % 2 == 0
-                ? try file.reply(question)
-                : SimulatedDownload.Reply(facts: nil, end: .crowded)
+                ? try file.reply(rangeRequest)
+                : SimulatedDownload.Reply(responseHead: nil, end: .crowded)
         }
         download.run()
         #expect(download.isComplete && download.waits.isEmpty)
-        var alone = try SimulatedDownload { question, number in
-            number < 20 ? SimulatedDownload.Reply(facts: nil, end: .crowded) : try file.reply(question)
+        var alone = try SimulatedDownload { rangeRequest, number in
+            number < 20 ? SimulatedDownload.Reply(responseHead: nil, end: .crowded) : try file.reply(rangeRequest)
         }
         alone.run()
-        #expect(alone.isComplete && alone.questions.count > 19)
+        #expect(alone.isComplete && alone.rangeRequests.count > 19)
     }
 
     @Test("403 from a redirect target requests the original URL again; a second one is final")
     func expired() throws {
         let file = SimulatedFile(byteCount: 60 << 20)
-        var download = try SimulatedDownload { question, number in
-            let isSigned = question.url.absoluteForm.contains("signed")
-            if isSigned, number < 5 { return try status(403, from: question.url.absoluteForm) }
-            return try file.reply(question, from: "http://cdn.example/signed?\(number)")
+        var download = try SimulatedDownload { rangeRequest, number in
+            let isSigned = rangeRequest.url.absoluteForm.contains("signed")
+            if isSigned, number < 5 { return try status(403, from: rangeRequest.url.absoluteForm) }
+            return try file.reply(rangeRequest, from: "http://cdn.example/signed?\(number)")
         }
         download.run()
         #expect(download.isComplete && download.restarts.isEmpty)
-        #expect(download.questions.contains { $0.url.absoluteForm.contains("signed") })
+        #expect(download.rangeRequests.contains { $0.url.absoluteForm.contains("signed") })
         var rejected = try SimulatedDownload { _, _ in try status(403, from: "http://cdn.example/signed") }
         rejected.run()
         #expect(rejected.error?.code == .unacceptableStatus)
@@ -200,7 +200,7 @@ struct DownloadFailureTests {
     func unsatisfiable() throws {
         let file = SimulatedFile(byteCount: 3_000_000)
         var download = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 3_000_000)) {
-            question, number in number == 1 ? try status(416) : try file.reply(question)
+            rangeRequest, number in number == 1 ? try status(416) : try file.reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete && download.restarts == [.changed])
@@ -211,10 +211,10 @@ struct DownloadFailureTests {
         arguments: [HTTPError.Code.fileFailed, .diskFull])
     func final(_ code: HTTPError.Code) throws {
         let file = SimulatedFile(byteCount: 60 << 20)
-        var download = try SimulatedDownload { question, number in
-            guard number == 3 else { return try file.reply(question) }
+        var download = try SimulatedDownload { rangeRequest, number in
+            guard number == 3 else { return try file.reply(rangeRequest) }
             let error = HTTPError(code, phase: .receivingBody, message: "no room")
-            return SimulatedDownload.Reply(facts: nil, end: .failed(error))
+            return SimulatedDownload.Reply(responseHead: nil, end: .failed(error))
         }
         download.run()
         #expect(download.error?.code == code && download.activeCount == 0)
@@ -225,16 +225,16 @@ struct DownloadFailureTests {
     func finalAlone() throws {
         var download = try SimulatedDownload { _, _ in
             let error = HTTPError(.tlsFailed, phase: .tlsHandshake, message: "certificate")
-            return SimulatedDownload.Reply(facts: nil, end: .failed(error))
+            return SimulatedDownload.Reply(responseHead: nil, end: .failed(error))
         }
         download.run()
-        #expect(download.error?.code == .tlsFailed && download.questions.count == 1)
+        #expect(download.error?.code == .tlsFailed && download.rangeRequests.count == 1)
     }
 
     @Test("Events after a stop are ignored")
     func stopped() throws {
         let file = SimulatedFile(byteCount: 60 << 20)
-        var download = try SimulatedDownload { question, _ in try file.reply(question) }
+        var download = try SimulatedDownload { rangeRequest, _ in try file.reply(rangeRequest) }
         download.run(seconds: 3)
         let alive = download.machine.transfers.keys.sorted()
         #expect(!alive.isEmpty)
@@ -245,10 +245,10 @@ struct DownloadFailureTests {
         for id in alive + [0, .max] {
             #expect(machine.accept(id, 1_000, now: download.now) == nil)
             #expect(machine.wrote(id, 0..<1_000).isEmpty)
-            let (reception, _, effects) = machine.answered(
+            let (action, _, effects) = machine.responseReceived(
                 id, try DownloadResponseHead.sample(200, byteCount: 5), now: download.now)
-            guard case .leave = reception, effects.isEmpty else {
-                Issue.record("\(reception)")
+            guard case .leave = action, effects.isEmpty else {
+                Issue.record("\(action)")
                 return
             }
             #expect(machine.ended(id, .finished, now: download.now, random: 0).isEmpty)

@@ -11,7 +11,7 @@ struct DownloadMachineTests {
     @Test("A small file arrives in one request for a range")
     func small() throws {
         let file = SimulatedFile(byteCount: 1_000)
-        var download = try SimulatedDownload { question, _ in try file.reply(question) }
+        var download = try SimulatedDownload { rangeRequest, _ in try file.reply(rangeRequest) }
         download.run()
         #expect(download.isComplete && download.asked == ["bytes=0-8388607"])
         #expect(download.disk == RangeSet([0..<1_000]))
@@ -20,8 +20,8 @@ struct DownloadMachineTests {
     @Test("With one segment the whole file is requested")
     func oneSegment() throws {
         let file = SimulatedFile(byteCount: 30 * DownloadMachineTests.mebibyte)
-        var download = try SimulatedDownload(DownloadOptions(segments: 1)) { question, _ in
-            try file.reply(question)
+        var download = try SimulatedDownload(DownloadOptions(segments: 1)) { rangeRequest, _ in
+            try file.reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete && download.asked == ["-"])
@@ -30,10 +30,10 @@ struct DownloadMachineTests {
     @Test("A large file arrives in ranges that are bound to its first version")
     func large() throws {
         let file = SimulatedFile(byteCount: 60 * DownloadMachineTests.mebibyte)
-        var download = try SimulatedDownload { question, _ in try file.reply(question) }
+        var download = try SimulatedDownload { rangeRequest, _ in try file.reply(rangeRequest) }
         download.run()
-        #expect(download.isComplete && download.questions.count > 3)
-        #expect(download.questions.dropFirst().allSatisfy { $0.condition == "\"one\"" })
+        #expect(download.isComplete && download.rangeRequests.count > 3)
+        #expect(download.rangeRequests.dropFirst().allSatisfy { $0.condition == "\"one\"" })
         #expect(download.machine.generation == 1 && !download.machine.isUnproven)
         #expect(download.checkpoints > 0)
     }
@@ -41,7 +41,7 @@ struct DownloadMachineTests {
     @Test("An empty file is found by a 416, and fetched without Range")
     func empty() throws {
         let file = SimulatedFile(byteCount: 0)
-        var download = try SimulatedDownload { question, _ in try file.reply(question) }
+        var download = try SimulatedDownload { rangeRequest, _ in try file.reply(rangeRequest) }
         download.run()
         #expect(download.isComplete && download.asked == ["bytes=0-8388607", "-"])
         #expect(download.machine.plan?.total == 0)
@@ -53,21 +53,21 @@ struct DownloadMachineTests {
         file.tag = nil
         var choice = DownloadOptions()
         choice.checksum = Checksum(.md5, Array(repeating: 1, count: 16))
-        var download = try SimulatedDownload(choice) { [file] question, _ in try file.reply(question) }
+        var download = try SimulatedDownload(choice) { [file] rangeRequest, _ in try file.reply(rangeRequest) }
         download.run()
         #expect(download.isComplete && download.asked.count > 1)
-        #expect(download.questions.allSatisfy { $0.condition == nil && $0.overlap == 0 })
+        #expect(download.rangeRequests.allSatisfy { $0.condition == nil && $0.overlap == 0 })
         #expect(download.machine.isUnproven)
         // A mismatch may come from two mixed versions: the file is fetched again in one piece.
         let error = HTTPError(.checksumMismatch, phase: .processingResponse, message: "")
         var machine = download.machine
         var effects = machine.mismatched(error, now: download.now)
-        guard case .emit(.restarted(.changed))? = effects.first, case .begin(let question)? = effects.last
+        guard case .emit(.restarted(.changed))? = effects.first, case .begin(let rangeRequest)? = effects.last
         else {
             Issue.record("\(effects)")
             return
         }
-        #expect(question.range == nil && machine.generation == 2 && !machine.isUnproven)
+        #expect(rangeRequest.range == nil && machine.generation == 2 && !machine.isUnproven)
         machine.isUnproven = true
         _ = machine.stop()
         effects = machine.mismatched(error, now: download.now)
@@ -83,7 +83,7 @@ struct DownloadMachineTests {
     @Test("A checksum mismatch of a file in one proven version is final")
     func provenMismatch() throws {
         let file = SimulatedFile(byteCount: 1_000)
-        var download = try SimulatedDownload { question, _ in try file.reply(question) }
+        var download = try SimulatedDownload { rangeRequest, _ in try file.reply(rangeRequest) }
         download.run()
         var machine = download.machine
         let effects = machine.mismatched(
@@ -102,8 +102,8 @@ struct DownloadMachineTests {
         let old = SimulatedFile(byteCount: 60 * DownloadMachineTests.mebibyte)
         let new = SimulatedFile(
             byteCount: 50 * DownloadMachineTests.mebibyte, tag: "\"two\"", version: 2)
-        var download = try SimulatedDownload { question, number in
-            try (number < 4 ? old : new).reply(question)
+        var download = try SimulatedDownload { rangeRequest, number in
+            try (number < 4 ? old : new).reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete && download.version == 2 && download.mixedCount == 0)
@@ -113,21 +113,21 @@ struct DownloadMachineTests {
 
     /// The responses of a server whose file changes each time and which ignores If-Range.
     private func everChanging(
-        _ question: DownloadRequest, _ number: Int
+        _ rangeRequest: DownloadRequest, _ number: Int
     ) throws -> SimulatedDownload.Reply {
-        var question = question
-        question.condition = nil
+        var rangeRequest = rangeRequest
+        rangeRequest.condition = nil
         return try SimulatedFile(
             byteCount: 60 << 20, tag: "\"\(number)\"", version: number
-        ).reply(question)
+        ).reply(rangeRequest)
     }
 
     @Test("A 206 of another version is discarded, and a file that always changes fails the download")
     func changedParts() throws {
-        var download = try SimulatedDownload { question, number in
-            var reply = try everChanging(question, number)
+        var download = try SimulatedDownload { rangeRequest, number in
+            var reply = try everChanging(rangeRequest, number)
             // The response in one piece is cut, too, and the file changes after that.
-            if question.range == nil { reply.cut = 1 << 20 }
+            if rangeRequest.range == nil { reply.cut = 1 << 20 }
             return reply
         }
         download.run()
@@ -139,13 +139,13 @@ struct DownloadMachineTests {
 
     @Test("A file that differs on each connection is fetched over the last one from its first byte")
     func tagOfEachConnection() throws {
-        var deaf = try SimulatedDownload { question, number in try everChanging(question, number) }
+        var deaf = try SimulatedDownload { rangeRequest, number in try everChanging(rangeRequest, number) }
         deaf.run()
         #expect(deaf.isComplete && deaf.mixedCount == 0)
-        #expect(deaf.restarts == [.changed, .changed] && deaf.questions.last?.range == nil)
+        #expect(deaf.restarts == [.changed, .changed] && deaf.rangeRequests.last?.range == nil)
         // A server that supports If-Range responds with the whole file, each time in another version.
-        var heeding = try SimulatedDownload { question, number in
-            try SimulatedFile(byteCount: 60 << 20, tag: "\"\(number)\"", version: number).reply(question)
+        var heeding = try SimulatedDownload { rangeRequest, number in
+            try SimulatedFile(byteCount: 60 << 20, tag: "\"\(number)\"", version: number).reply(rangeRequest)
         }
         heeding.run()
         #expect(heeding.isComplete && heeding.mixedCount == 0 && heeding.restarts == [.changed, .changed])
@@ -155,26 +155,26 @@ struct DownloadMachineTests {
     @Test("If 200 replies to If-Range in the same version, ranges are requested without it and verified")
     func rangeIgnored() throws {
         let file = SimulatedFile(byteCount: 40 * DownloadMachineTests.mebibyte)
-        var download = try SimulatedDownload { question, _ in
-            guard question.condition != nil else { return try file.reply(question) }
+        var download = try SimulatedDownload { rangeRequest, _ in
+            guard rangeRequest.condition != nil else { return try file.reply(rangeRequest) }
             var deaf = file
             deaf.hasRanges = false
-            return try deaf.reply(question)
+            return try deaf.reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete && download.restarts.isEmpty && download.machine.generation == 1)
         // Each of several concurrent requests sees it, and no later one has a condition.
-        #expect(download.questions.count { $0.condition != nil } <= 4)
+        #expect(download.rangeRequests.count { $0.condition != nil } <= 4)
         #expect(!download.machine.isUnproven)
     }
 
     @Test("If 200 replies even without If-Range, the whole file is received as it is")
     func unwillingForGood() throws {
         let file = SimulatedFile(byteCount: 40 * DownloadMachineTests.mebibyte)
-        var download = try SimulatedDownload { question, number in
+        var download = try SimulatedDownload { rangeRequest, number in
             var deaf = file
             deaf.hasRanges = number == 1
-            return try deaf.reply(question)
+            return try deaf.reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete && download.restarts == [.rangesRejected])
@@ -185,23 +185,23 @@ struct DownloadMachineTests {
     func wrongPart() throws {
         let file = SimulatedFile(byteCount: 40 * DownloadMachineTests.mebibyte)
         let record = file.record(RangeSet([0..<1_000]), total: file.byteCount)
-        var download = try SimulatedDownload(record: record) { question, number in
-            guard number == 1 else { return try file.reply(question) }
+        var download = try SimulatedDownload(record: record) { rangeRequest, number in
+            guard number == 1 else { return try file.reply(rangeRequest) }
             return SimulatedDownload.Reply(
-                facts: try DownloadResponseHead.sample(
+                responseHead: try DownloadResponseHead.sample(
                     206, [("ETag", "\"one\""), ("Content-Range", "bytes 0-9/41943040")], byteCount: 10),
                 byteCount: 10, version: 9)
         }
         download.run()
         #expect(download.isComplete && download.restarts == [.rangesRejected] && download.mixedCount == 0)
-        #expect(download.questions.last?.range == nil)
+        #expect(download.rangeRequests.last?.range == nil)
     }
 
     @Test("Ranges that were not requested are rejected in the end")
     func wrongForGood() throws {
         var download = try SimulatedDownload { _, _ in
             SimulatedDownload.Reply(
-                facts: try DownloadResponseHead.sample(
+                responseHead: try DownloadResponseHead.sample(
                     206, [("Content-Range", "bytes 5-9/10")], byteCount: 5),
                 byteCount: 5)
         }
@@ -215,8 +215,8 @@ struct DownloadMachineTests {
     func unknownLength() throws {
         var file = SimulatedFile(byteCount: 3_000_000)
         file.sendsLength = false
-        var download = try SimulatedDownload(DownloadOptions(segments: 1)) { [file] question, number in
-            var reply = try file.reply(question)
+        var download = try SimulatedDownload(DownloadOptions(segments: 1)) { [file] rangeRequest, number in
+            var reply = try file.reply(rangeRequest)
             if number == 1 { reply.cut = 1_000_000 }
             return reply
         }
@@ -231,16 +231,16 @@ struct DownloadMachineTests {
     func unknownLengthComplete() throws {
         var file = SimulatedFile(byteCount: 3_000_000)
         var resumed = try SimulatedDownload(record: file.record(RangeSet([0..<3_000_000]), total: nil)) {
-            [file] question, _ in try file.reply(question)
+            [file] rangeRequest, _ in try file.reply(rangeRequest)
         }
         resumed.run()
         #expect(resumed.isComplete && resumed.asked == ["bytes=3000000- if"] && resumed.restarts.isEmpty)
         let record = file.record(RangeSet([0..<3_000_000]), total: nil)
         (file.tag, file.version) = ("\"two\"", 2)
-        var changed = try SimulatedDownload(record: record) { [file] question, _ in
-            var question = question
-            if question.range?.lowerBound == 3_000_000 { question.condition = nil }
-            return try file.reply(question)
+        var changed = try SimulatedDownload(record: record) { [file] rangeRequest, _ in
+            var rangeRequest = rangeRequest
+            if rangeRequest.range?.lowerBound == 3_000_000 { rangeRequest.condition = nil }
+            return try file.reply(rangeRequest)
         }
         changed.run()
         #expect(changed.isComplete && changed.restarts == [.changed] && changed.version == 2)
@@ -252,7 +252,7 @@ struct DownloadMachineTests {
         var new = SimulatedFile(byteCount: 30_000_000, tag: "\"two\"", version: 2)
         new.sendsLength = false
         var download = try SimulatedDownload(record: old.record(RangeSet([0..<1_000_000]), total: nil)) {
-            [new] question, _ in try new.reply(question)
+            [new] rangeRequest, _ in try new.reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete && download.version == 2 && download.asked.count == 1)
@@ -263,9 +263,9 @@ struct DownloadMachineTests {
     func completeRecord() throws {
         let file = SimulatedFile(byteCount: 1_000)
         let download = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 1_000)) {
-            question, _ in try file.reply(question)
+            rangeRequest, _ in try file.reply(rangeRequest)
         }
-        #expect(download.isComplete && download.questions.isEmpty)
+        #expect(download.isComplete && download.rangeRequests.isEmpty)
         #expect(download.machine.resumedByteCount == 1_000 && download.machine.receivedByteCount == 0)
     }
 
@@ -275,9 +275,9 @@ struct DownloadMachineTests {
         let record = file.record(RangeSet([0..<1_000_000, 2_000_000..<2_500_000]), total: 3_000_000)
         var options = DownloadOptions()
         // No range is split further.
-        options.patience = .seconds(60)
-        var download = try SimulatedDownload(options, record: record) { question, _ in
-            try file.reply(question)
+        options.takeoverThreshold = .seconds(60)
+        var download = try SimulatedDownload(options, record: record) { rangeRequest, _ in
+            try file.reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete)
@@ -285,7 +285,7 @@ struct DownloadMachineTests {
         #expect(download.machine.receivedByteCount == 1_500_000)
         var anew = DownloadOptions()
         anew.resumption = .restart
-        let fresh = try SimulatedDownload(anew, record: record) { question, _ in try file.reply(question) }
+        let fresh = try SimulatedDownload(anew, record: record) { rangeRequest, _ in try file.reply(rangeRequest) }
         #expect(fresh.asked == ["bytes=0-8388607"] && fresh.machine.resumedByteCount == 0)
     }
 
@@ -294,7 +294,7 @@ struct DownloadMachineTests {
         var file = SimulatedFile(byteCount: 3_000_000)
         file.tag = nil
         let record = file.record(RangeSet([0..<1_000_000]), total: 3_000_000)
-        var download = try SimulatedDownload(record: record) { [file] question, _ in try file.reply(question)
+        var download = try SimulatedDownload(record: record) { [file] rangeRequest, _ in try file.reply(rangeRequest)
         }
         guard case .started(resumedByteCount: 0)? = download.events.first else {
             Issue.record("\(download.events)")
@@ -312,18 +312,18 @@ struct DownloadMachineTests {
         choice.byteLimit = 1_000_000
         for segments in [1, 4] {
             choice.segments = segments
-            var told = try SimulatedDownload(choice) { [file] question, _ in try file.reply(question) }
+            var told = try SimulatedDownload(choice) { [file] rangeRequest, _ in try file.reply(rangeRequest) }
             told.run()
             #expect(told.error?.code == .bodyTooLarge && told.disk.isEmpty)
         }
         file.sendsLength = false
         choice.segments = 1
-        var untold = try SimulatedDownload(choice) { [file] question, _ in try file.reply(question) }
+        var untold = try SimulatedDownload(choice) { [file] rangeRequest, _ in try file.reply(rangeRequest) }
         untold.run()
         #expect(untold.error?.code == .bodyTooLarge)
         #expect(untold.disk.ranges.last.map { $0.upperBound <= 1_000_000 } != false)
         choice.byteLimit = 2_000_000
-        var fits = try SimulatedDownload(choice) { [file] question, _ in try file.reply(question) }
+        var fits = try SimulatedDownload(choice) { [file] rangeRequest, _ in try file.reply(rangeRequest) }
         fits.run()
         #expect(fits.isComplete)
     }

@@ -48,17 +48,17 @@ struct DownloadResponseHeadTests {
 
     @Test("Dates, digests and names are read if they are valid")
     func rest() throws {
-        let facts = try DownloadResponseHead.sample(
+        let responseHead = try DownloadResponseHead.sample(
             200,
             [
                 ("Last-Modified", "Tue, 15 Nov 1994 12:45:26 GMT"),
                 ("Repr-Digest", "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"),
                 ("Content-Disposition", "attachment; filename=a"),
             ], byteCount: 19)
-        #expect(facts.modified == 784_903_526)
-        #expect(facts.digests.map(\.algorithm) == [.sha256])
-        #expect(facts.disposition == "attachment; filename=a")
-        #expect(facts.byteCount == 19)
+        #expect(responseHead.modified == 784_903_526)
+        #expect(responseHead.digests.map(\.algorithm) == [.sha256])
+        #expect(responseHead.disposition == "attachment; filename=a")
+        #expect(responseHead.byteCount == 19)
         let nothing = try DownloadResponseHead.sample(200, [("Last-Modified", "x"), ("Repr-Digest", "x")])
         #expect(nothing.modified == nil && nothing.digests.isEmpty && nothing.disposition == nil)
     }

@@ -216,9 +216,9 @@ struct DownloadResponseRuleTests {
 
     @Test("Each response gives the decision of the table", arguments: rows)
     func decisions(_ row: Row) throws {
-        let facts = try DownloadResponseHead.sample(row.status, row.fields, byteCount: row.byteCount)
+        let responseHead = try DownloadResponseHead.sample(row.status, row.fields, byteCount: row.byteCount)
         let decision = DownloadResponseRule.decision(
-            DownloadResponseRule.Asked(range: row.range, isConditional: row.isConditional), facts,
+            DownloadResponseRule.Asked(range: row.range, isConditional: row.isConditional), responseHead,
             known: row.known.map { Representation(FieldBlock($0)) }, total: row.total)
         #expect(kind(decision) == row.expected)
         if case .rejected(let why) = decision { #expect(!why.isEmpty) }

@@ -17,7 +17,7 @@ struct DownloadSpeedTests {
         let file = SimulatedFile(byteCount: DownloadSpeedTests.total)
         var options = DownloadOptions()
         options.segments = segments
-        var download = try SimulatedDownload(options) { question, _ in try file.reply(question) }
+        var download = try SimulatedDownload(options) { rangeRequest, _ in try file.reply(rangeRequest) }
         download.speed = speed
         download.run(seconds: 400)
         #expect(download.isComplete)
@@ -56,7 +56,7 @@ struct DownloadSpeedTests {
         func run(_ hold: @escaping (SimulatedDownload) -> BandwidthThrottling) throws -> SimulatedDownload {
             var options = DownloadOptions()
             options.segments = 4
-            var download = try SimulatedDownload(options) { question, _ in try file.reply(question) }
+            var download = try SimulatedDownload(options) { rangeRequest, _ in try file.reply(rangeRequest) }
             download.speed = { id, download in
                 2e6 / Double(max(1, download.activeCount)) * (id % 2 == 0 ? 0.25 : 1.75)
             }
@@ -66,7 +66,7 @@ struct DownloadSpeedTests {
             return download
         }
         func askedByteCount(_ download: SimulatedDownload) -> UInt64 {
-            download.questions.reduce(0) {
+            download.rangeRequests.reduce(0) {
                 $0 + min($1.range?.upperBound ?? 0, file.byteCount) - ($1.range?.lowerBound ?? 0)
             }
         }

@@ -30,32 +30,32 @@ struct DownloadStormTests {
             }
         }
 
-        func reply(_ question: DownloadRequest) throws -> SimulatedDownload.Reply {
+        func reply(_ rangeRequest: DownloadRequest) throws -> SimulatedDownload.Reply {
             if Int.random(in: 0..<40, using: &random) == 0 { present = min(present + 1, 2) }
             let file = files[present]
-            guard Int.random(in: 0..<100, using: &random) < malice else { return try file.reply(question) }
-            var reply = try file.reply(question)
+            guard Int.random(in: 0..<100, using: &random) < malice else { return try file.reply(rangeRequest) }
+            var reply = try file.reply(rangeRequest)
             switch Int.random(in: 0..<10, using: &random) {
             case 0: return SimulatedDownload.Reply()
-            case 1: return SimulatedDownload.Reply(facts: nil, end: .crowded)
+            case 1: return SimulatedDownload.Reply(responseHead: nil, end: .crowded)
             case 2:
                 let status = [301, 401, 403, 404, 416, 429, 500, 503].randomElement(using: &random) ?? 500
                 // Most of these statuses are transient.
                 return SimulatedDownload.Reply(
-                    facts: try DownloadResponseHead.sample(
+                    responseHead: try DownloadResponseHead.sample(
                         Bool.random(using: &random) ? 503 : status, byteCount: 0))
             case 3...5: reply.cut = UInt64.random(in: 0...reply.byteCount, using: &random)
             case 6: reply.byteCount = UInt64.random(in: 0...reply.byteCount, using: &random)
             case 7:
-                reply.facts?.part =
+                reply.responseHead?.part =
                     [
                         .none, .unreadable("x"), .range(.unsatisfied(total: 5)),
                         .range(.satisfied(0..<5, total: nil)),
                         .range(.satisfied(0..<UInt64.max, total: .max)),
                     ].randomElement(using: &random) ?? .unreadable("")
-            case 8: reply.facts?.isMultipart = true
+            case 8: reply.responseHead?.isMultipart = true
             default:
-                var lied = question
+                var lied = rangeRequest
                 lied.condition = nil
                 return try file.reply(lied)
             }
@@ -90,8 +90,8 @@ struct DownloadStormTests {
                 let end = UInt64.random(in: 0..<file.byteCount, using: &server.random)
                 record = file.record(RangeSet([0..<end]), total: file.sendsLength ? file.byteCount : nil)
             }
-            var download = try SimulatedDownload(choice, record: record) { question, _ in
-                try server.reply(question)
+            var download = try SimulatedDownload(choice, record: record) { rangeRequest, _ in
+                try server.reply(rangeRequest)
             }
             download.chance = Double.random(in: 0...1, using: &server.random)
             let speeds = (0..<8).map { _ in Double.random(in: 1e6...2e7, using: &server.random) }

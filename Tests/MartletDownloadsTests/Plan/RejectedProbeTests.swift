@@ -10,7 +10,7 @@ import Testing
 @Suite("A server that rejects requests with Range")
 struct RejectedProbeTests {
     private func status(_ status: Int) throws -> SimulatedDownload.Reply {
-        SimulatedDownload.Reply(facts: try DownloadResponseHead.sample(status, byteCount: 0))
+        SimulatedDownload.Reply(responseHead: try DownloadResponseHead.sample(status, byteCount: 0))
     }
 
     @Test(
@@ -20,8 +20,8 @@ struct RejectedProbeTests {
         let file = SimulatedFile(byteCount: 20 << 20)
         var options = DownloadOptions()
         options.retry.maximumRetries = attempts
-        var download = try SimulatedDownload(options) { question, _ in
-            question.range == nil ? try file.reply(question) : try status(code)
+        var download = try SimulatedDownload(options) { rangeRequest, _ in
+            rangeRequest.range == nil ? try file.reply(rangeRequest) : try status(code)
         }
         download.run()
         #expect(download.isComplete, "\(String(describing: download.outcome))")
@@ -32,10 +32,10 @@ struct RejectedProbeTests {
     @Test("A transient status delays the request without Range")
     func waits() throws {
         let file = SimulatedFile(byteCount: 1_000)
-        var download = try SimulatedDownload { question, number in
-            guard number == 1 else { return try file.reply(question) }
+        var download = try SimulatedDownload { rangeRequest, number in
+            guard number == 1 else { return try file.reply(rangeRequest) }
             return SimulatedDownload.Reply(
-                facts: try DownloadResponseHead.sample(503, [("Retry-After", "7")], byteCount: 0))
+                responseHead: try DownloadResponseHead.sample(503, [("Retry-After", "7")], byteCount: 0))
         }
         download.run()
         #expect(download.isComplete && download.waits == [.seconds(7)])
@@ -47,21 +47,21 @@ struct RejectedProbeTests {
         final.run()
         #expect(final.error?.code == .unacceptableStatus && final.asked == ["bytes=0-8388607", "-"])
         let file = SimulatedFile(byteCount: 60 << 20)
-        var passing = try SimulatedDownload { question, number in
-            number < 4 ? try status(503) : try file.reply(question)
+        var passing = try SimulatedDownload { rangeRequest, number in
+            number < 4 ? try status(503) : try file.reply(rangeRequest)
         }
         passing.run()
         #expect(passing.isComplete && passing.waits.count == 3)
         // The rejection had another reason: ranges are requested again.
         #expect(passing.asked.prefix(4) == ["bytes=0-8388607", "-", "bytes=0-8388607", "bytes=0-8388607"])
-        #expect(passing.questions.count > 5)
+        #expect(passing.rangeRequests.count > 5)
     }
 
     @Test("Any other status is not retried without Range", arguments: [401, 404, 410, 451])
     func other(_ code: Int) throws {
         var download = try SimulatedDownload { _, _ in try status(code) }
         download.run()
-        #expect(download.error?.code == .unacceptableStatus && download.questions.count == 1)
+        #expect(download.error?.code == .unacceptableStatus && download.rangeRequests.count == 1)
     }
 
     @Test("The error of the first request is the status with its reason, and does not mention bytes")

@@ -138,7 +138,7 @@ struct SegmentPlanTests {
 
     @Test("A stalled transfer keeps its range for the grace period of the settings")
     func bearing() {
-        var plan = SegmentPlan(total: 4 << 20, patience: .seconds(60))
+        var plan = SegmentPlan(total: 4 << 20, takeoverThreshold: .seconds(60))
         _ = plan.claim(1, now: start)
         _ = bring(&plan, 1, 1 << 20, at: after(0.5))
         #expect(plan.claim(2, now: after(3)) == nil)
@@ -194,10 +194,10 @@ struct SegmentPlanTests {
             ([], 6, false), ([], 4, true), ([1], 8, true), ([1], 9, false), ([50], 7, true), ([50], 8, false),
             ([50, 1], 8, false), ([1, 50], 8, false), ([60_000], 4, true), ([60_000], 6, false),
         ] as [([Int], Int, Bool)])
-    func patience(_ answers: [Int], steps: Int, isTakenOver: Bool) {
+    func takeoverThreshold(_ answers: [Int], steps: Int, isTakenOver: Bool) {
         var plan = SegmentPlan(total: 10 << 20)
         plan.claim(1, 0..<10 << 20, now: start)
-        for answer in answers { plan.answered(after: .milliseconds(answer)) }
+        for answer in answers { plan.responseReceived(after: .milliseconds(answer)) }
         // A tenth of it arrives in each tenth of a second.
         for step in 1...steps { _ = bring(&plan, 1, 1 << 20, at: after(Double(step) / 10)) }
         #expect((plan.claim(2, now: after(Double(steps) / 10)) != nil) == isTakenOver)
@@ -207,7 +207,7 @@ struct SegmentPlanTests {
     func bursts() {
         var plan = SegmentPlan(total: 4 << 20)
         plan.claim(1, 0..<4 << 20, now: start)
-        plan.answered(after: .milliseconds(1))
+        plan.responseReceived(after: .milliseconds(1))
         for step in 1...5 { _ = bring(&plan, 1, 800_000, at: after(Double(step) / 5)) }
         // At this rate the remaining 194,304 bytes arrive within 50 ms, but not between two bursts.
         #expect(plan.claim(2, now: after(1.02)) == nil)
@@ -221,10 +221,10 @@ struct SegmentPlanTests {
     }
 
     @Test("A configured grace period applies, whatever the server's response time")
-    func givenPatience() {
-        var plan = SegmentPlan(total: 10 << 20, patience: .milliseconds(250))
+    func givenThreshold() {
+        var plan = SegmentPlan(total: 10 << 20, takeoverThreshold: .milliseconds(250))
         plan.claim(1, 0..<10 << 20, now: start)
-        plan.answered(after: .milliseconds(1))
+        plan.responseReceived(after: .milliseconds(1))
         for step in 1...8 { _ = bring(&plan, 1, 1 << 20, at: after(Double(step) / 10)) }
         #expect(plan.claim(2, now: after(0.8)) == nil)
     }

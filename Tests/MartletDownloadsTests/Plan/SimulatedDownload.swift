@@ -15,7 +15,7 @@ struct SimulatedDownload {
     /// The server's reply to one request.
     struct Reply {
         /// The response head; `nil` if the connection failed.
-        var facts: DownloadResponseHead?
+        var responseHead: DownloadResponseHead?
         /// The length of the body in bytes.
         var byteCount: UInt64 = 0
         /// The file version of the bytes.
@@ -35,7 +35,7 @@ struct SimulatedDownload {
     }
 
     private struct Transfer {
-        let question: DownloadRequest
+        let rangeRequest: DownloadRequest
         let reply: Reply
         let answersAt: MonotonicTime
         var isAnswered = false
@@ -49,7 +49,7 @@ struct SimulatedDownload {
     var machine: DownloadMachine
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
     /// The requests, in order.
-    private(set) var questions: [DownloadRequest] = []
+    private(set) var rangeRequests: [DownloadRequest] = []
     private(set) var events: [DownloadEvent] = []
     private(set) var checkpoints = 0
     private(set) var outcome: Outcome?
@@ -91,7 +91,7 @@ struct SimulatedDownload {
     }
 
     /// The requested ranges, as in their fields, and `-` for the whole file.
-    var asked: [String] { questions.map { ($0.rangeField ?? "-") + ($0.condition == nil ? "" : " if") } }
+    var asked: [String] { rangeRequests.map { ($0.rangeField ?? "-") + ($0.condition == nil ? "" : " if") } }
     /// The reasons of its restarts.
     var restarts: [DownloadEvent.RestartReason] {
         events.compactMap { if case .restarted(let reason) = $0 { reason } else { nil } }
@@ -107,12 +107,12 @@ struct SimulatedDownload {
     mutating func perform(_ effects: [DownloadMachine.Effect]) {
         for effect in effects {
             switch effect {
-            case .begin(let question):
-                questions.append(question)
+            case .begin(let rangeRequest):
+                rangeRequests.append(rangeRequest)
                 do {
-                    let answer = try reply(question, questions.count)
-                    transfers[question.id] = Transfer(
-                        question: question, reply: answer, answersAt: now.advanced(by: .milliseconds(20)))
+                    let answer = try reply(rangeRequest, rangeRequests.count)
+                    transfers[rangeRequest.id] = Transfer(
+                        rangeRequest: rangeRequest, reply: answer, answersAt: now.advanced(by: .milliseconds(20)))
                 } catch {
                     Issue.record("\(error)")
                 }
@@ -171,9 +171,9 @@ struct SimulatedDownload {
 
     private mutating func answer(_ id: UInt64) {
         guard var transfer = transfers[id] else { return }
-        guard let facts = transfer.reply.facts else { return end(id, transfer.reply.end) }
-        let (reception, ending, effects) = machine.answered(id, facts, now: now)
-        switch reception {
+        guard let responseHead = transfer.reply.responseHead else { return end(id, transfer.reply.end) }
+        let (action, ending, effects) = machine.responseReceived(id, responseHead, now: now)
+        switch action {
         case .leave:
             perform(effects)
             end(id, ending ?? .cancelled)

@@ -16,26 +16,26 @@ struct SimulatedFile {
     var fields: [(String, String)] = []
 
     /// Returns the reply to a request.
-    func reply(_ question: DownloadRequest, from url: String? = nil) throws -> SimulatedDownload.Reply {
-        let place = url ?? question.url.absoluteForm
+    func reply(_ rangeRequest: DownloadRequest, from url: String? = nil) throws -> SimulatedDownload.Reply {
+        let place = url ?? rangeRequest.url.absoluteForm
         var fields = fields
         if let tag { fields.append(("ETag", tag)) }
-        let isMet = question.condition.map { $0 == tag } ?? true
-        guard let range = question.range, hasRanges, isMet else {
+        let isMet = rangeRequest.condition.map { $0 == tag } ?? true
+        guard let range = rangeRequest.range, hasRanges, isMet else {
             return SimulatedDownload.Reply(
-                facts: try DownloadResponseHead.sample(
+                responseHead: try DownloadResponseHead.sample(
                     200, fields, byteCount: sendsLength ? byteCount : nil, from: place),
                 byteCount: byteCount, version: version)
         }
         guard range.lowerBound < byteCount else {
             return SimulatedDownload.Reply(
-                facts: try DownloadResponseHead.sample(
+                responseHead: try DownloadResponseHead.sample(
                     416, fields + [("Content-Range", "bytes */\(byteCount)")], byteCount: 0, from: place))
         }
         let end = min(range.upperBound, byteCount)
         fields.append(("Content-Range", "bytes \(range.lowerBound)-\(end - 1)/\(byteCount)"))
         return SimulatedDownload.Reply(
-            facts: try DownloadResponseHead.sample(
+            responseHead: try DownloadResponseHead.sample(
                 206, fields, byteCount: end - range.lowerBound, from: place),
             byteCount: end - range.lowerBound, version: version)
     }

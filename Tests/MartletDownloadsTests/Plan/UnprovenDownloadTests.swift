@@ -11,7 +11,7 @@ struct UnprovenDownloadTests {
     func noRanges() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.hasRanges = false
-        var download = try SimulatedDownload { [file] question, _ in try file.reply(question) }
+        var download = try SimulatedDownload { [file] rangeRequest, _ in try file.reply(rangeRequest) }
         download.run()
         #expect(download.isComplete && download.asked.count == 1)
         #expect(!download.machine.isResumable || download.machine.plan?.isComplete == true)
@@ -23,8 +23,8 @@ struct UnprovenDownloadTests {
     func noRangesCut() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.hasRanges = false
-        var download = try SimulatedDownload { [file] question, _ in
-            var reply = try file.reply(question)
+        var download = try SimulatedDownload { [file] rangeRequest, _ in
+            var reply = try file.reply(rangeRequest)
             reply.cut = 5 << 20
             return reply
         }
@@ -39,8 +39,8 @@ struct UnprovenDownloadTests {
     func noRangesFurther() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.hasRanges = false
-        var download = try SimulatedDownload { [file] question, number in
-            var reply = try file.reply(question)
+        var download = try SimulatedDownload { [file] rangeRequest, number in
+            var reply = try file.reply(rangeRequest)
             reply.cut = UInt64(number) * 2 << 20
             return reply
         }
@@ -48,8 +48,8 @@ struct UnprovenDownloadTests {
         #expect(download.isComplete && download.asked.count == 10 && download.mixedCount == 0)
         #expect(Set(download.waits) == [.milliseconds(250)])
         // Fewer bytes than in an earlier attempt are not progress, even if they are more than last time.
-        var wavering = try SimulatedDownload { [file] question, number in
-            var reply = try file.reply(question)
+        var wavering = try SimulatedDownload { [file] rangeRequest, number in
+            var reply = try file.reply(rangeRequest)
             reply.cut = number == 1 ? 8 << 20 : UInt64(number) << 20
             return reply
         }
@@ -64,8 +64,8 @@ struct UnprovenDownloadTests {
             byteCount: 20 * UnprovenDownloadTests.mebibyte, tag: "\"two\"", version: 2, hasRanges: false)
         var choice = DownloadOptions(segments: 1)
         choice.retry.maximumRetries = 3
-        var download = try SimulatedDownload(choice) { question, number in
-            var reply = try (number <= 2 ? old : new).reply(question)
+        var download = try SimulatedDownload(choice) { rangeRequest, number in
+            var reply = try (number <= 2 ? old : new).reply(rangeRequest)
             reply.cut = number < 3 ? 8 << 20 : number < 6 ? 1 << 20 : nil
             return reply
         }
@@ -77,12 +77,12 @@ struct UnprovenDownloadTests {
     func noValidator() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.tag = nil
-        var whole = try SimulatedDownload { [file] question, _ in try file.reply(question) }
+        var whole = try SimulatedDownload { [file] rangeRequest, _ in try file.reply(rangeRequest) }
         whole.run()
         #expect(whole.isComplete && whole.asked == ["bytes=0-8388607", "-"])
-        #expect(whole.questions.allSatisfy { $0.condition == nil })
-        var broken = try SimulatedDownload(DownloadOptions(segments: 1)) { [file] question, _ in
-            var reply = try file.reply(question)
+        #expect(whole.rangeRequests.allSatisfy { $0.condition == nil })
+        var broken = try SimulatedDownload(DownloadOptions(segments: 1)) { [file] rangeRequest, _ in
+            var reply = try file.reply(rangeRequest)
             reply.cut = 5 << 20
             return reply
         }
@@ -99,8 +99,8 @@ struct UnprovenDownloadTests {
         file.tag = nil
         var choice = DownloadOptions()
         choice.resumption = .unverified
-        var download = try SimulatedDownload(choice) { [file] question, number in
-            var reply = try file.reply(question)
+        var download = try SimulatedDownload(choice) { [file] rangeRequest, number in
+            var reply = try file.reply(rangeRequest)
             if number == 2 { reply.cut = 5 << 20 }
             return reply
         }
@@ -108,11 +108,11 @@ struct UnprovenDownloadTests {
         #expect(download.machine.isResumable && download.asked == ["bytes=0-8388607", "-"])
         download.run()
         #expect(download.isComplete && download.asked.last == "bytes=5177344-20971519")
-        #expect(download.questions.count == 3 && download.restarts.isEmpty && download.machine.isUnproven)
+        #expect(download.rangeRequests.count == 3 && download.restarts.isEmpty && download.machine.isUnproven)
         // The next run resumes from the bytes that are left when the retries are used up.
         choice.retry.maximumRetries = 0
-        var broken = try SimulatedDownload(choice) { [file] question, _ in
-            var reply = try file.reply(question)
+        var broken = try SimulatedDownload(choice) { [file] rangeRequest, _ in
+            var reply = try file.reply(rangeRequest)
             reply.cut = 5 << 20
             return reply
         }
@@ -127,15 +127,15 @@ struct UnprovenDownloadTests {
         var choice = DownloadOptions()
         choice.resumption = .unverified
         let record = file.record(RangeSet([0..<1_000_000]), total: file.byteCount, isUnproven: false)
-        var same = try SimulatedDownload(choice, record: record) { [file] question, _ in
-            try file.reply(question)
+        var same = try SimulatedDownload(choice, record: record) { [file] rangeRequest, _ in
+            try file.reply(rangeRequest)
         }
         same.run()
         #expect(same.isComplete && same.asked == ["bytes=934464-2097151"])
         #expect(same.machine.isUnproven && same.machine.resumedByteCount == 1_000_000)
         file.version = 2
-        var other = try SimulatedDownload(choice, record: record) { [file] question, _ in
-            try file.reply(question)
+        var other = try SimulatedDownload(choice, record: record) { [file] rangeRequest, _ in
+            try file.reply(rangeRequest)
         }
         other.run()
         #expect(other.isComplete && other.restarts == [.overlapDiffers] && other.version == 2)
@@ -149,12 +149,12 @@ struct UnprovenDownloadTests {
         var choice = DownloadOptions()
         choice.resumption = .unverified
         let record = file.record(RangeSet([0..<100_000, 200_000..<210_000]), total: file.byteCount)
-        var download = try SimulatedDownload(choice, record: record) { [file] question, _ in
-            try file.reply(question)
+        var download = try SimulatedDownload(choice, record: record) { [file] rangeRequest, _ in
+            try file.reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete && download.restarts.isEmpty)
-        #expect(download.questions.map(\.overlap) == [65_536, 65_536])
+        #expect(download.rangeRequests.map(\.overlap) == [65_536, 65_536])
     }
 
     @Test("A complete file of unknown length is compared and complete")
@@ -164,8 +164,8 @@ struct UnprovenDownloadTests {
         var choice = DownloadOptions()
         choice.resumption = .unverified
         let record = file.record(RangeSet([0..<100_000]), total: nil)
-        var download = try SimulatedDownload(choice, record: record) { [file] question, _ in
-            try file.reply(question)
+        var download = try SimulatedDownload(choice, record: record) { [file] rangeRequest, _ in
+            try file.reply(rangeRequest)
         }
         download.run()
         #expect(download.isComplete && download.asked == ["bytes=34464-"])

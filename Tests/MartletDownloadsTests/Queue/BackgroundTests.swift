@@ -97,7 +97,7 @@ struct BackgroundTests {
                 return
             }
             #expect(try scene.names() == ["queue"])
-            #expect(try LinuxFileSystem().names(inFolder: scene.path("queue").string) == ["lock"])
+            #expect(try LinuxFileSystem().names(inDirectory: scene.path("queue").string) == ["lock"])
             await manager.close()
         }
     }

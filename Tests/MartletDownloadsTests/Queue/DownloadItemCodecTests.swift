@@ -172,7 +172,7 @@ struct DownloadItemCodecTests {
     func kinds() throws {
         #expect(throws: RecordEnvelope.FormatError.foreign) { try ResumeRecord.decode(try bytes()) }
         #expect(throws: RecordEnvelope.FormatError.self) {
-            try DownloadItemCodec.decode(PartFolder.record([0..<10], total: 100, owner: 7).bytes)
+            try DownloadItemCodec.decode(PartDirectory.record([0..<10], total: 100, owner: 7).bytes)
         }
     }
 

@@ -208,7 +208,7 @@ struct DownloadManagerFaultTests {
         await (try await scene.manager()).close()
         let names = ["note.txt", "01.item", "-1.item", "x.item", "18446744073709551616.item", ".item"]
         for name in names { try scene.write(Array("mine".utf8), to: name) }
-        try LinuxFileSystem().makeFolder(scene.path + "/5.item")
+        try LinuxFileSystem().makeDirectory(scene.path + "/5.item")
         try FileManager.default.createSymbolicLink(
             atPath: scene.path + "/6.item", withDestinationPath: scene.path + "/note.txt")
         try scene.write([1, 2, 3], to: "7.item.new")
@@ -222,7 +222,7 @@ struct DownloadManagerFaultTests {
 
     @Test("The highest number leaves no number for a new download, which is an error")
     func lastNumber() async throws {
-        try LinuxFileSystem().makeFolder(scene.path)
+        try LinuxFileSystem().makeDirectory(scene.path)
         try scene.write([], to: "18446744073709551615.item")
         let manager = try await scene.manager()
         await #expect(throws: HTTPError.self) { try await scene.add("1", to: manager) }

@@ -16,7 +16,7 @@ struct DownloadPublishingTests {
     private func manager(_ scene: RangeScene, _ files: FaultyFileSystem) async throws -> DownloadManager {
         let session = scene.session
         return try await DownloadManager(
-            session: session, directory: FilePath(scene.folder.path).appending("queue"),
+            session: session, directory: FilePath(scene.directory.path).appending("queue"),
             make: { plan, status, slots in
                 DownloadJob(plan, session: session, slots: slots, status: status, files: files)
             })
@@ -85,7 +85,7 @@ struct DownloadPublishingTests {
             }
             #expect(error.message.contains("the file is complete"))
             #expect(error.unpublishedFile == scene.path && error.resumableByteCount == Samples.one.byteCount)
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
             // The sync fails again in this process, and works in the next one.
             try await first.resume(id)
             let words = await first.events(until: "all finished")
@@ -100,7 +100,7 @@ struct DownloadPublishingTests {
             #expect(result.path == scene.path && result.byteCount == Samples.one.byteCount)
             #expect(result.resumedByteCount == Samples.one.byteCount && result.receivedByteCount == 0)
             #expect(scene.ranges.requests.count == count)
-            #expect(try scene.folder.names() == [RangeScene.name, "queue"])
+            #expect(try scene.directory.names() == [RangeScene.name, "queue"])
             await second.close()
         }
     }
@@ -116,12 +116,12 @@ struct DownloadPublishingTests {
                 session: scene.session, status: DownloadStatus(), files: files)
             let error = await #expect(throws: HTTPError.self) { try await job.run() }
             #expect(error?.code == .fileFailed && error?.unpublishedFile == scene.path)
-            #expect(try scene.folder.names().contains(RangeScene.name))
+            #expect(try scene.directory.names().contains(RangeScene.name))
             let count = scene.ranges.requests.count
             let result = try await job.run()
             #expect(result.path == scene.path && result.receivedByteCount == 0)
             #expect(scene.ranges.requests.count == count)
-            #expect(try scene.folder.names() == [RangeScene.name])
+            #expect(try scene.directory.names() == [RangeScene.name])
         }
     }
 
@@ -134,8 +134,8 @@ struct DownloadPublishingTests {
             let id = try await manager.add(scene.url, to: .file(scene.path), options: RangeScene.options)
             await manager.reach(id, "failed fileFailed")
             await manager.cancel(id)
-            #expect(try scene.folder.names() == [RangeScene.name, "queue"])
-            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name, "queue"])
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
             await manager.close()
         }
     }
@@ -146,7 +146,7 @@ struct DownloadPublishingTests {
             let manager = try await manager(scene, FaultyFileSystem())
             let files = FaultyFileSystem()
             let first = try await DownloadManager(
-                session: scene.session, directory: FilePath(scene.folder.path).appending("other"),
+                session: scene.session, directory: FilePath(scene.directory.path).appending("other"),
                 make: { plan, status, slots in
                     DownloadJob(plan, session: scene.session, slots: slots, status: status, files: files)
                 })
@@ -157,14 +157,14 @@ struct DownloadPublishingTests {
             }
             let id = try await first.add(scene.url, to: .file(scene.path), options: RangeScene.options)
             await first.reach(id, "failed fileExists")
-            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2])
+            #expect(try scene.directory.contents(of: RangeScene.name) == [1, 2])
             try FileManager.default.removeItem(atPath: scene.path.string)
             scene.ranges.play(RangeBehavior(Samples.two))
             try await first.resume(id)
             let result = try await #require(first.download(id)).value
             #expect(result.byteCount == Samples.two.byteCount || result.byteCount == Samples.one.byteCount)
             let versions = [Samples.one, Samples.two]
-            #expect(try scene.folder.version(of: RangeScene.name, among: versions) != nil)
+            #expect(try scene.directory.version(of: RangeScene.name, among: versions) != nil)
             await first.close()
         }
     }

@@ -16,7 +16,7 @@ extension DownloadQueueMachine {
             case .waiting:
                 waiting += 1
                 let lane = lanes[Lane(host: entry.host, priority: entry.priority)] ?? []
-                if !lane.contains(Place(id: id, ticket: entry.ticket)) { return "\(id) waits in no line" }
+                if !lane.contains(Position(id: id, ticket: entry.ticket)) { return "\(id) waits in no line" }
             case .paused, .recording, .removing, .failed, .finished: break
             }
             if !entry.phase.isRunning, entry.runningHost != nil {

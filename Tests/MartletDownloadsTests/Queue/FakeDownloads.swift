@@ -143,7 +143,7 @@ private final class FakeDownload: RunnableDownload {
         self.status = status
         self.all = all
         place = Mutex(plan.url)
-        if case .file(let path) = plan.target.place { known = Mutex(path) } else { known = Mutex(nil) }
+        if case .file(let path) = plan.target.kind { known = Mutex(path) } else { known = Mutex(nil) }
     }
 
     private var name: String { plan.url.path.split(separator: "/").last.map { String($0) } ?? "" }
@@ -166,7 +166,7 @@ private final class FakeDownload: RunnableDownload {
         progress.completedByteCount = min(90, progress.resumedByteCount + 10)
         progress.totalByteCount = 100
         all.change(name) { $0.kept = progress.completedByteCount }
-        if case .directory(let folder) = plan.target.place { known.withLock { $0 = folder.appending(name) } }
+        if case .directory(let folder) = plan.target.kind { known.withLock { $0 = folder.appending(name) } }
         let begun = progress
         status.updateProgress { begun }
         status.events.add(.started(resumedByteCount: progress.resumedByteCount))

@@ -44,7 +44,7 @@ final class QueueScene: Sendable {
 
     /// The names in the directory except the lock.
     var names: [String] {
-        get throws { try LinuxFileSystem().names(inFolder: path).filter { $0 != "lock" }.sorted() }
+        get throws { try LinuxFileSystem().names(inDirectory: path).filter { $0 != "lock" }.sorted() }
     }
 
     func contents(_ name: String) throws -> [UInt8] {

@@ -108,7 +108,7 @@ struct TotalProgressTests {
 
     @Test("The delegate of the session is notified of the offset at which a download resumes")
     func resumed() async throws {
-        let folder = try DownloadFolder()
+        let folder = try DownloadDirectory()
         let requests = Mutex(0)
         let content = OriginHandler.content(OriginContent(body: .pattern(300_000), entityTag: "\"one\""))
         try await TestOrigin.withOrigin { request in

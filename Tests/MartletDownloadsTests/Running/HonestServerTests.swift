@@ -34,7 +34,7 @@ struct HonestServerTests {
     }
 
     @Test("A missing directory ends the download after one request")
-    func missingFolder() async throws {
+    func missingDirectory() async throws {
         try await DownloadScene.run { scene in
             try scene.serve(HonestServerTests.bytes(10), as: "file.bin")
             let target = DownloadTarget.directory(scene.path("missing"))

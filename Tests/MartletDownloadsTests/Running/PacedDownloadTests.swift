@@ -16,7 +16,7 @@ struct PacedDownloadTests {
         ) { scene in
             var options = RangeScene.options
             options.segments = 4
-            options.patience = .milliseconds(100)
+            options.takeoverThreshold = .milliseconds(100)
             if isOwnLimit { options.bandwidth = rate }
             let run = try await scene.run(options)
             #expect(run.requests.count == 1 && run.sentByteCount == 300_000, "\(run.log)")

@@ -88,7 +88,7 @@ struct DownloadRow: Sendable, CustomTestStringConvertible {
     private func expect(_ run: RangeRun, in scene: RangeScene) throws {
         switch fate {
         case .complete(let number):
-            let version = try scene.folder.version(of: RangeScene.name, among: conduct.versions)
+            let version = try scene.directory.version(of: RangeScene.name, among: conduct.versions)
             #expect(version == number, "\(run.log)")
             #expect(run.value?.byteCount == conduct.versions[number].byteCount)
             #expect(run.value?.path == scene.path)

@@ -8,14 +8,14 @@ import Testing
 struct RangeScene: Sendable {
     let origin: TestOrigin
     let ranges: RangeOrigin
-    let folder: DownloadFolder
+    let directory: DownloadDirectory
     let session: HTTPSession
 
     /// The name of the file.
     static let name = "file.bin"
 
     var url: String { origin.url("/\(RangeScene.name)") }
-    var path: FilePath { folder.file(RangeScene.name) }
+    var path: FilePath { directory.file(RangeScene.name) }
 
     /// Runs a closure in a scene.
     static func with(
@@ -25,7 +25,7 @@ struct RangeScene: Sendable {
     ) async throws {
         try await RangeOrigin.with(conduct, isSecure ? .tls() : .plain) { ranges, origin in
             let scene = RangeScene(
-                origin: origin, ranges: ranges, folder: try DownloadFolder(),
+                origin: origin, ranges: ranges, directory: try DownloadDirectory(),
                 session: session(for: origin, configure))
             try await body(scene)
             await scene.session.invalidateAndCancel()
@@ -54,7 +54,7 @@ struct RangeScene: Sendable {
                 maximumRetries: 8, initialDelay: .milliseconds(1), maximumDelay: .milliseconds(5),
                 maximumRetryAfter: .milliseconds(20)),
             stallTimeout: .seconds(300), checkpointInterval: .milliseconds(50))
-        options.patience = .seconds(300)
+        options.takeoverThreshold = .seconds(300)
         return options
     }
 
@@ -100,12 +100,12 @@ struct RangeScene: Sendable {
     func expectOrder(
         after run: RangeRun, versions: [RangeVersion], sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        let names = try folder.names()
-        let others = names.filter { $0 != RangeScene.name && !DownloadFolder.isPart($0) }
+        let names = try directory.names()
+        let others = names.filter { $0 != RangeScene.name && !DownloadDirectory.isPart($0) }
         #expect(others.isEmpty, "left behind", sourceLocation: sourceLocation)
         if run.value != nil {
             #expect(names == [RangeScene.name], "\(run.log)", sourceLocation: sourceLocation)
-            let version = try folder.version(of: RangeScene.name, among: versions)
+            let version = try directory.version(of: RangeScene.name, among: versions)
             #expect(version != nil, "a mixed file\n\(run.log)", sourceLocation: sourceLocation)
         } else {
             #expect(
@@ -114,10 +114,10 @@ struct RangeScene: Sendable {
         }
         let most = versions.map(\.byteCount).max() ?? 0
         for part in names where part.hasSuffix(".martlet-part") {
-            #expect((folder.byteCount(of: part) ?? 0) <= most, sourceLocation: sourceLocation)
+            #expect((directory.byteCount(of: part) ?? 0) <= most, sourceLocation: sourceLocation)
         }
-        let isClosed = await eventually { folder.openFiles().isEmpty }
-        #expect(isClosed, "\(folder.openFiles())", sourceLocation: sourceLocation)
+        let isClosed = await eventually { directory.openFiles().isEmpty }
+        #expect(isClosed, "\(directory.openFiles())", sourceLocation: sourceLocation)
         for request in ranges.requests {
             #expect(request.method == .get, sourceLocation: sourceLocation)
             #expect(request.fields["Accept-Encoding"] == "identity", sourceLocation: sourceLocation)

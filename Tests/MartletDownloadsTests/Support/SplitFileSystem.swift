@@ -7,7 +7,7 @@ import MartletTestSupport
 /// the kernel rejects moving a part file to its target.
 struct SplitFileSystem: FileSystem {
     /// Two directories on two file systems of this machine; `nil` if only one is writable.
-    static let folders: (String, String)? = {
+    static let directories: (String, String)? = {
         let known = ["/tmp", "/dev/shm", "/var/tmp", "/run", "/home"].filter {
             FileManager.default.isWritableFile(atPath: $0)
         }
@@ -57,17 +57,17 @@ struct SplitFileSystem: FileSystem {
         try base.renameWithoutReplacing(place(path), to: place(target))
     }
     func sync(_ file: OpenFile) throws(StorageError) { try base.sync(file) }
-    func syncFolder(_ path: String) throws(StorageError) { try base.syncFolder(path) }
+    func syncDirectory(_ path: String) throws(StorageError) { try base.syncDirectory(path) }
     func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError) {
         try base.setModificationTime(seconds, of: file)
     }
     func remove(_ path: String) throws(StorageError) { try base.remove(place(path)) }
-    func makeFolder(_ path: String) throws(StorageError) { try base.makeFolder(path) }
-    func names(inFolder path: String) throws(StorageError) -> [String] { try base.names(inFolder: path) }
+    func makeDirectory(_ path: String) throws(StorageError) { try base.makeDirectory(path) }
+    func names(inDirectory path: String) throws(StorageError) -> [String] { try base.names(inDirectory: path) }
     func tryLock(_ file: OpenFile) throws(StorageError) -> Bool { try base.tryLock(file) }
     func unlock(_ file: OpenFile) { base.unlock(file) }
-    func supportsNonBlockingReads(inFolder path: String) -> Bool {
-        base.supportsNonBlockingReads(inFolder: path)
+    func supportsNonBlockingReads(inDirectory path: String) -> Bool {
+        base.supportsNonBlockingReads(inDirectory: path)
     }
     func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile {
         try base.openNonBlocking(place(path))

@@ -9,7 +9,7 @@ import Testing
 @Suite("Memory pressure monitor", .serialized)
 struct MemoryPressureMonitorTests {
     /// A directory with a pressure file that the test writes.
-    private final class Folder: Sendable {
+    private final class Directory: Sendable {
         let path = FileManager.default.temporaryDirectory.path + "/martlet-pressure-\(UUID().uuidString)"
 
         init() throws {
@@ -44,9 +44,9 @@ struct MemoryPressureMonitorTests {
 
     @Test("The first level is that of the file, and each change of it is delivered")
     func follows() async throws {
-        let folder = try Folder()
-        try folder.write("some avg10=50.00\nfull avg10=0.00\n")
-        let monitor = try monitor([folder.file])
+        let directory = try Directory()
+        try directory.write("some avg10=50.00\nfull avg10=0.00\n")
+        let monitor = try monitor([directory.file])
         #expect(monitor.isSupported)
         let subscription = monitor.subscription()
         #expect(monitor.level == .warning)
@@ -59,7 +59,7 @@ struct MemoryPressureMonitorTests {
             let before = try #require(await subscription.next(after: seen))
             #expect(before.value != level)
             seen = before.version
-            try folder.write(text)
+            try directory.write(text)
             let next = try #require(await subscription.next(after: seen))
             #expect(next.value == level)
         }
@@ -67,8 +67,8 @@ struct MemoryPressureMonitorTests {
 
     @Test("The worst of several files determines the level, and a missing file is ignored")
     func worst() async throws {
-        let mild = try Folder()
-        let bad = try Folder()
+        let mild = try Directory()
+        let bad = try Directory()
         try mild.write("some avg10=20.00\n")
         try bad.write("some avg10=0.00\nfull avg10=11.00\n")
         let monitor = try monitor([mild.file, PressureFile(path: "/nonexistent/memory"), bad.file])
@@ -79,9 +79,9 @@ struct MemoryPressureMonitorTests {
     @Test(
         "Without a file the level stays normal, and the monitor is not supported", arguments: ["", "rubbish", "some x"])
     func unsupported(text: String) async throws {
-        let folder = try Folder()
-        if !text.isEmpty { try folder.write(text) }
-        let monitor = try monitor([folder.file])
+        let directory = try Directory()
+        if !text.isEmpty { try directory.write(text) }
+        let monitor = try monitor([directory.file])
         #expect(!monitor.isSupported)
         let subscription = monitor.subscription()
         #expect(await subscription.next(after: 0)?.value == .normal)
@@ -89,13 +89,13 @@ struct MemoryPressureMonitorTests {
 
     @Test("A file that is not the kernel's is not written to")
     func leavesFilesAlone() async throws {
-        let folder = try Folder()
+        let directory = try Directory()
         let text = "some avg10=0.00\n"
-        try folder.write(text)
-        let monitor = try monitor([folder.file])
+        try directory.write(text)
+        let monitor = try monitor([directory.file])
         let subscription = monitor.subscription()
         #expect(await subscription.next(after: 0)?.value == .normal)
-        #expect(try String(contentsOf: URL(filePath: folder.file.path), encoding: .utf8) == text)
+        #expect(try String(contentsOf: URL(filePath: directory.file.path), encoding: .utf8) == text)
     }
 
     @Test(
@@ -141,11 +141,11 @@ struct MemoryPressureMonitorTests {
 
     @Test("An unused monitor is released, and its timer has no effect")
     func released() async throws {
-        let folder = try Folder()
-        try folder.write("some avg10=50.00\n")
+        let directory = try Directory()
+        try directory.write("some avg10=50.00\n")
         weak var gone: MemoryPressureMonitor?
         do {
-            let monitor = try monitor([folder.file])
+            let monitor = try monitor([directory.file])
             gone = monitor
             let subscription = monitor.subscription()
             #expect(await subscription.next(after: 0)?.value == .warning)

@@ -37,7 +37,7 @@ struct BoundsTests {
             for _ in 0..<3 { try await queue.submit(request) }
             let error = await #expect(throws: HTTPError.self) { try await queue.submit(request) }
             #expect(error?.code == .limitExceeded)
-            #expect(try scene.folder.names().count == 3)
+            #expect(try scene.directory.names().count == 3)
             await queue.close()
         }
     }
@@ -78,7 +78,7 @@ struct BoundsTests {
             await #expect(throws: HTTPError.self) {
                 try await queue.submit(try scene.request(.post, "/" + long))
             }
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             await queue.close()
         }
     }

@@ -41,7 +41,7 @@ struct DecisionTests {
         } _: { scene in
             func open() async throws -> OfflineQueue {
                 try await OfflineQueue(
-                    session: OfflineScene.session, directory: scene.folder.directory,
+                    session: OfflineScene.session, directory: scene.directory.directory,
                     options: OfflineQueueOptions(backoff: OfflineScene.soon), files: LinuxFileSystem(),
                     wallTime: { wall.withLock { $0 } })
             }
@@ -68,7 +68,7 @@ struct DecisionTests {
         } _: { scene in
             func open() async throws -> OfflineQueue {
                 try await OfflineQueue(
-                    session: OfflineScene.session, directory: scene.folder.directory,
+                    session: OfflineScene.session, directory: scene.directory.directory,
                     options: OfflineQueueOptions(backoff: OfflineScene.soon), files: LinuxFileSystem(),
                     wallTime: { wall.withLock { $0 } }, boot: nil)
             }
@@ -100,7 +100,7 @@ struct DecisionTests {
             let first = try await queue.submit(try scene.request(), tag: "gone")
             try await queue.submit(try scene.request(), tag: "next")
             _ = try await queue.postponed(.refused)
-            try scene.folder.remove("1.request")
+            try scene.directory.remove("1.request")
             isDown.withLock { $0 = false }
             try await queue.retry(first.id)
             #expect(try await queue.delivered().keys.first == "next")
@@ -126,7 +126,7 @@ struct DecisionTests {
             try await scene.origin.waitForRequests(count: 1)
             try await queue.drop(first.id)
             await queue.close()
-            #expect(try scene.folder.names() == ["2.request"])
+            #expect(try scene.directory.names() == ["2.request"])
         }
     }
 
@@ -140,7 +140,7 @@ struct DecisionTests {
                 }
                 #expect(error?.code == .invalidRequest)
             }
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             await queue.close()
         }
     }

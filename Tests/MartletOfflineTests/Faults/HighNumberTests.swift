@@ -11,7 +11,7 @@ struct HighNumberTests {
                 // The file is created after the queue: a directory that is not a queue yet is rejected with such a
                 // file.
                 await (try await scene.queue()).close()
-                try scene.folder.write([1, 2, 3], to: name)
+                try scene.directory.write([1, 2, 3], to: name)
                 for _ in 0..<2 {
                     let queue = try await scene.queue { $0.sendsRequests = false }
                     let error = await #expect(throws: HTTPError.self) {

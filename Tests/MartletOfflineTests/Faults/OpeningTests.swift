@@ -23,7 +23,7 @@ struct OpeningTests {
             let queue = try await scene.queue()
             let error = await #expect(throws: HTTPError.self) { try await scene.queue() }
             #expect(error?.code == .alreadyInProgress)
-            let other = try await OfflineChild.run(["run", scene.folder.path])
+            let other = try await OfflineChild.run(["run", scene.directory.path])
             #expect(other.status == 1)
             #expect(other.line("failed")?.contains("uses this directory") == true)
             await queue.close()
@@ -36,17 +36,17 @@ struct OpeningTests {
     )
     func permissions() async throws {
         try await OfflineScene.run { scene in
-            let path = scene.folder.path + "/new/one"
+            let path = scene.directory.path + "/new/one"
             let queue = try await OfflineQueue(
                 session: OfflineScene.session, directory: FilePath(path),
                 options: OfflineQueueOptions(sendsRequests: false))
             try await queue.submit(try scene.request(), body: .bytes(Array(repeating: 1, count: 100_000)))
             await queue.close()
-            #expect(try scene.folder.permissions(of: "new/one") == 0o700)
+            #expect(try scene.directory.permissions(of: "new/one") == 0o700)
             for name in ["1.request", "1.body", "lock"] {
-                #expect(try scene.folder.permissions(of: "new/one/\(name)") == 0o600)
+                #expect(try scene.directory.permissions(of: "new/one/\(name)") == 0o600)
             }
-            try scene.folder.setPermissions(0o770, of: "new/one")
+            try scene.directory.setPermissions(0o770, of: "new/one")
             let error = await #expect(throws: HTTPError.self) {
                 try await OfflineQueue(session: OfflineScene.session, directory: FilePath(path))
             }
@@ -58,11 +58,11 @@ struct OpeningTests {
     func damaged() async throws {
         try await OfflineScene.run { scene in
             try await OpeningTests.fill(scene, 5, body: .bytes(Array(repeating: 65, count: 20_000)))
-            var bytes = try scene.folder.contents(of: "2.request")
+            var bytes = try scene.directory.contents(of: "2.request")
             bytes[40] ^= 1
-            try scene.folder.write(bytes, to: "2.request")
-            try scene.folder.write(Array("something else entirely".utf8), to: "3.request")
-            try scene.folder.write([], to: "4.request")
+            try scene.directory.write(bytes, to: "2.request")
+            try scene.directory.write(Array("something else entirely".utf8), to: "3.request")
+            try scene.directory.write([], to: "4.request")
             let queue = try await scene.queue()
             let delivered = try await queue.delivered(2)
             #expect(delivered.keys.sorted() == ["0", "4"])
@@ -75,12 +75,12 @@ struct OpeningTests {
                     #expect(!reason.isEmpty)
                 }
             }
-            #expect(aside == [2, 3, 4].map { "\(scene.folder.path)/corrupt/\($0).request" })
+            #expect(aside == [2, 3, 4].map { "\(scene.directory.path)/corrupt/\($0).request" })
             #expect(
-                try scene.folder.names(in: "corrupt")
+                try scene.directory.names(in: "corrupt")
                     == ["2.body", "2.request", "3.body", "3.request", "4.body", "4.request"])
-            #expect(try scene.folder.names() == ["corrupt"])
-            #expect(try scene.folder.contents(of: "corrupt/2.request") == bytes)
+            #expect(try scene.directory.names() == ["corrupt"])
+            #expect(try scene.directory.contents(of: "corrupt/2.request") == bytes)
         }
     }
 
@@ -90,14 +90,14 @@ struct OpeningTests {
             try await OpeningTests.fill(scene, 2)
             let later = RecordEnvelope(magic: "MRTo", version: 9, byteLimit: 1000)
             let bytes = try later.encode { $0.write(UInt64(1)) }
-            try scene.folder.write(bytes, to: "1.request")
+            try scene.directory.write(bytes, to: "1.request")
             let queue = try await scene.queue()
             #expect(try await queue.delivered().keys.first == "1")
             let reason = try await queue.first { event -> String? in
                 if case .recordQuarantined(_, let reason) = event { reason } else { nil }
             }
             #expect(reason.contains("version 9"))
-            #expect(try scene.folder.contents(of: "corrupt/1.request") == bytes)
+            #expect(try scene.directory.contents(of: "corrupt/1.request") == bytes)
             await queue.close()
         }
     }
@@ -106,11 +106,11 @@ struct OpeningTests {
     func renamed() async throws {
         try await OfflineScene.run { scene in
             try await OpeningTests.fill(scene, 1)
-            try scene.folder.write(try scene.folder.contents(of: "1.request"), to: "7.request")
+            try scene.directory.write(try scene.directory.contents(of: "1.request"), to: "7.request")
             let queue = try await scene.queue()
             try await queue.drained
             #expect(scene.origin.requests.count == 1)
-            #expect(try scene.folder.names(in: "corrupt") == ["7.request"])
+            #expect(try scene.directory.names(in: "corrupt") == ["7.request"])
             // Its number is not assigned again.
             let ticket = try await queue.submit(try scene.request())
             #expect(ticket.id > OfflineID(7))
@@ -123,11 +123,11 @@ struct OpeningTests {
         try await OfflineScene.run { scene in
             try await OpeningTests.fill(scene, 1)
             for name in ["9.request.new", "8.body", "notes.txt", "007.request", "x.request"] {
-                try scene.folder.write([1, 2, 3], to: name)
+                try scene.directory.write([1, 2, 3], to: name)
             }
             let queue = try await scene.queue()
             try await queue.drained
-            #expect(try scene.folder.names() == ["007.request", "notes.txt", "x.request"])
+            #expect(try scene.directory.names() == ["007.request", "notes.txt", "x.request"])
             await queue.close()
         }
     }
@@ -155,7 +155,7 @@ struct OpeningTests {
             let wall = Mutex(Int64(1_700_000_000_000))
             func open(boot: String) async throws -> OfflineQueue {
                 try await OfflineQueue(
-                    session: OfflineScene.session, directory: scene.folder.directory,
+                    session: OfflineScene.session, directory: scene.directory.directory,
                     options: OfflineQueueOptions(backoff: OfflineScene.never), files: LinuxFileSystem(),
                     wallTime: { wall.withLock { $0 } }, boot: boot)
             }
@@ -206,7 +206,7 @@ struct OpeningTests {
         try await OfflineScene.run { scene in
             func open(_ wall: Int64, sendsRequests: Bool) async throws -> OfflineQueue {
                 try await OfflineQueue(
-                    session: OfflineScene.session, directory: scene.folder.directory,
+                    session: OfflineScene.session, directory: scene.directory.directory,
                     options: OfflineQueueOptions(sendsRequests: sendsRequests), files: LinuxFileSystem(),
                     wallTime: { wall }, boot: nil)
             }
@@ -221,7 +221,7 @@ struct OpeningTests {
             try await OfflineScene.run { fresh in
                 func open(_ wall: Int64) async throws -> OfflineQueue {
                     try await OfflineQueue(
-                        session: OfflineScene.session, directory: fresh.folder.directory,
+                        session: OfflineScene.session, directory: fresh.directory.directory,
                         options: OfflineQueueOptions(sendsRequests: wall > 1_000_000),
                         files: LinuxFileSystem(),
                         wallTime: { wall }, boot: nil)

@@ -6,13 +6,13 @@ import Testing
 @Suite("Offline queue: bodies")
 struct BodyTests {
     /// Runs a test with a server that records the bodies of requests.
-    private static func run(_ body: (OfflineScene, Ledger) async throws -> Void) async throws {
-        let ledger = Ledger()
+    private static func run(_ body: (OfflineScene, ServerLog) async throws -> Void) async throws {
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
+            try await serverLog.note(request)
             return .text("")
         } _: { scene in
-            try await body(scene, ledger)
+            try await body(scene, serverLog)
         }
     }
 
@@ -20,8 +20,8 @@ struct BodyTests {
 
     @Test("Bytes, forms, streams and files arrive unchanged, also from the next process")
     func allKinds() async throws {
-        try await Self.run { scene, ledger in
-            let other = try OfflineFolder()
+        try await Self.run { scene, serverLog in
+            let other = try OfflineDirectory()
             try other.write(Self.large, to: "file")
             let stream = HTTPBody.stream {
                 AsyncStream<[UInt8]> { continuation in
@@ -53,11 +53,11 @@ struct BodyTests {
                 try scene.request(.post, "/copy"), body: .file(file),
                 as: OfflineSubmission(filePolicy: .copy))
             await keeping.close()
-            #expect(try scene.folder.names().filter { $0.hasSuffix(".body") }.count == 5)
+            #expect(try scene.directory.names().filter { $0.hasSuffix(".body") }.count == 5)
             let queue = try await scene.queue()
             try await queue.drained
             let came = Dictionary(
-                ledger.entries.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
+                serverLog.entries.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
             #expect(came["/none"]?.body == "")
             #expect(came["/empty"]?.body == "")
             #expect(came["/small"]?.body == "small")
@@ -70,7 +70,7 @@ struct BodyTests {
             let boundary = try #require(form.fields["Content-Type"]?.split(separator: "boundary=").last)
             #expect(form.body.hasPrefix("--\(boundary.filter { $0 != "\"" })"))
             #expect(form.body.utf8.count > 300_000)
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             #expect(try other.names() == ["file"], "a caller's file stays")
             await queue.close()
         }
@@ -78,10 +78,10 @@ struct BodyTests {
 
     @Test("A file that was changed, cut or removed fails its request alone, as a dead letter")
     func changedFile() async throws {
-        try await Self.run { scene, ledger in
-            let other = try OfflineFolder()
+        try await Self.run { scene, serverLog in
+            let other = try OfflineDirectory()
             let keeping = try await scene.queue { $0.sendsRequests = false }
-            for name in ["same", "changed", "longer", "gone", "folder"] {
+            for name in ["same", "changed", "longer", "gone", "directory"] {
                 try other.write(Array("content".utf8), to: name)
                 try await keeping.submit(
                     try scene.request(.post, "/\(name)"), body: .file(FilePath("\(other.path)/\(name)")),
@@ -91,13 +91,13 @@ struct BodyTests {
             try other.write(Array("CONTENT".utf8), to: "changed")
             try other.write(Array("content.".utf8), to: "longer")
             try other.remove("gone")
-            try other.remove("folder")
-            try other.makeFolder("folder")
+            try other.remove("directory")
+            try other.makeDirectory("directory")
             let queue = try await scene.queue()
             try await queue.drained
-            #expect(ledger.entries.map(\.path) == ["/same"])
+            #expect(serverLog.entries.map(\.path) == ["/same"])
             let entries = await queue.entries
-            #expect(entries.compactMap(\.ticket.tag) == ["changed", "longer", "gone", "folder"])
+            #expect(entries.compactMap(\.ticket.tag) == ["changed", "longer", "gone", "directory"])
             for entry in entries {
                 guard case .dead(let letter) = entry.state else {
                     Issue.record("\(entry)")
@@ -111,24 +111,24 @@ struct BodyTests {
             try other.write(Array("content".utf8), to: "changed")
             try await queue.retry(try #require(entries.first).ticket.id)
             try await queue.drained
-            #expect(ledger.entries.map(\.path) == ["/same", "/changed"])
+            #expect(serverLog.entries.map(\.path) == ["/same", "/changed"])
             await queue.close()
         }
     }
 
     @Test("A damaged body in the queue's own file is not sent")
     func damagedBody() async throws {
-        try await Self.run { scene, ledger in
+        try await Self.run { scene, serverLog in
             let keeping = try await scene.queue { $0.sendsRequests = false }
             for _ in 0..<2 { try await keeping.submit(try scene.request(), body: .bytes(Self.large)) }
             await keeping.close()
-            var bytes = try scene.folder.contents(of: "1.body")
+            var bytes = try scene.directory.contents(of: "1.body")
             bytes[200_000] ^= 1
-            try scene.folder.write(bytes, to: "1.body")
-            try scene.folder.remove("2.body")
+            try scene.directory.write(bytes, to: "1.body")
+            try scene.directory.remove("2.body")
             let queue = try await scene.queue()
             try await queue.drained
-            #expect(ledger.entries.isEmpty)
+            #expect(serverLog.entries.isEmpty)
             for entry in await queue.entries {
                 guard case .dead(let letter) = entry.state else {
                     Issue.record("\(entry)")
@@ -143,7 +143,7 @@ struct BodyTests {
     @Test("A body that fails or has an unexpected length is rejected, and leaves no file")
     func failingSources() async throws {
         struct Broken: Error {}
-        try await Self.run { scene, ledger in
+        try await Self.run { scene, serverLog in
             let queue = try await scene.queue()
             let broken = HTTPBody.stream {
                 AsyncThrowingStream<[UInt8], any Error> { continuation in
@@ -166,9 +166,9 @@ struct BodyTests {
             await #expect(throws: HTTPError.self) {
                 try await queue.submit(try scene.request(), body: .file("/nowhere/at/all"))
             }
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             #expect(await queue.pendingCount == 0)
-            #expect(ledger.entries.isEmpty)
+            #expect(serverLog.entries.isEmpty)
             await queue.close()
         }
     }

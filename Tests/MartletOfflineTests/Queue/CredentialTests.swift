@@ -51,7 +51,7 @@ struct CredentialTests {
                     "Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key",
                 ])
             // Compared as bytes: as characters, a mark after the text may combine with its last letter.
-            let bytes = try scene.folder.allBytes()
+            let bytes = try scene.directory.allBytes()
             #expect(bytes.firstRange(of: Array("small".utf8)) != nil)
             #expect(bytes.firstRange(of: Array("s3cret".utf8)) == nil)
             for entry in entries { #expect(!"\(entry)".contains("s3cret")) }
@@ -82,9 +82,9 @@ struct CredentialTests {
 
     @Test("The closure adds the secrets that are not stored, and cannot change the key")
     func closureAdds() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
+            try await serverLog.note(request)
             return .text("", status: request.headers["Authorization"] == "Bearer new" ? 200 : 401)
         } _: { scene in
             let queue = try await scene.queue(
@@ -98,7 +98,7 @@ struct CredentialTests {
             request.headerFields[.authorization] = "Bearer old"
             let ticket = try await queue.submit(request)
             try await queue.drained
-            #expect(ledger.entries.map(\.key) == [ticket.idempotencyKey])
+            #expect(serverLog.entries.map(\.key) == [ticket.idempotencyKey])
             await queue.close()
         }
     }
@@ -107,10 +107,10 @@ struct CredentialTests {
     func oneRefresh() async throws {
         let refreshes = Count()
         let token = Mutex("old")
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
             let isNew = request.headers["Authorization"] == "Bearer new"
-            try await ledger.note(request, takes: isNew)
+            try await serverLog.note(request, takes: isNew)
             return .text("", status: isNew ? 200 : 401)
         } _: { scene in
             let credentials = OfflineCredentials(
@@ -132,7 +132,7 @@ struct CredentialTests {
             }
             try await queue.drained
             #expect(refreshes.value == 1)
-            #expect(ledger.effects.count == 20)
+            #expect(serverLog.effects.count == 20)
             await queue.close()
         }
     }

@@ -7,9 +7,9 @@ import Testing
 struct DeliveryTests {
     @Test("A request is delivered with its fields, body and quoted key, and leaves no file")
     func delivers() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
+            try await serverLog.note(request)
             return .text("taken", status: 201)
         } _: { scene in
             let queue = try await scene.queue()
@@ -19,15 +19,15 @@ struct DeliveryTests {
             let answer = try #require(try await queue.delivered()["first"])
             #expect(answer.statusCode == 201)
             #expect(answer.text == "taken")
-            let entry = try #require(ledger.entries.first)
-            #expect(ledger.entries.count == 1)
+            let entry = try #require(serverLog.entries.first)
+            #expect(serverLog.entries.count == 1)
             #expect(entry.body == "hello")
             #expect(entry.fields["Content-Language"] == "de")
             #expect(entry.fields["Content-Type"] == "text/plain; charset=utf-8")
             #expect(entry.key == ticket.idempotencyKey)
             #expect(entry.key?.wholeMatch(of: /"[0-9a-f]{32}"/) != nil)
             try await queue.drained
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             #expect(await queue.entries.isEmpty)
             await queue.close()
         }
@@ -35,26 +35,26 @@ struct DeliveryTests {
 
     @Test("A request that could not be sent is stored, and the next process delivers it under its tag")
     func survives() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
+            try await serverLog.note(request)
             return .text("taken")
         } _: { scene in
             let first = try await scene.queue { $0.sendsRequests = false }
             let ticket = try await first.submit(try scene.request(), body: .text("a"), tag: "note 1")
             await first.close()
-            #expect(ledger.entries.isEmpty)
-            #expect(try scene.folder.names() == ["1.request"])
+            #expect(serverLog.entries.isEmpty)
+            #expect(try scene.directory.names() == ["1.request"])
             let second = try await scene.queue()
             #expect(try await second.delivered().keys.first == "note 1")
-            #expect(ledger.entries.map(\.key) == [ticket.idempotencyKey])
+            #expect(serverLog.entries.map(\.key) == [ticket.idempotencyKey])
             await second.close()
         }
     }
 
     @Test("Requests that failed because the server was down are sent in order once it is up")
     func serverComesBack() async throws {
-        let folder = try OfflineFolder()
+        let folder = try OfflineDirectory()
         // A port without a listener, on an address from which no other test takes ports.
         let address = "127.0.71.1"
         let gone = try await TestOrigin.start(
@@ -68,27 +68,27 @@ struct DeliveryTests {
             try await queue.submit(try HTTPRequest(method: .post, url: place), body: .text("\(number)"))
         }
         _ = try await queue.postponed(.unreachable)
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         let origin = try await TestOrigin.start(
             OriginOptions(binding: .address(address, port: gone.port))
         ) { request in
-            try await ledger.note(request)
+            try await serverLog.note(request)
             return .text("")
         }
         try await queue.drained
-        #expect(ledger.effects == ["1", "2", "3", "4", "5"])
-        #expect(ledger.entries.count == 5)
+        #expect(serverLog.effects == ["1", "2", "3", "4", "5"])
+        #expect(serverLog.entries.count == 5)
         await queue.close()
         await origin.stop()
     }
 
     @Test("A hundred requests in one lane under random 503s succeed in order, each once")
     func orderUnderRefusals() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         let random = Mutex(SeededGenerator(seed: 7))
         try await OfflineScene.run { request in
             let refuses = random.withLock { Int.random(in: 0..<3, using: &$0) == 0 }
-            try await ledger.note(request, takes: !refuses)
+            try await serverLog.note(request, takes: !refuses)
             return .text("", status: refuses ? 503 : 200)
         } _: { scene in
             let queue = try await scene.queue()
@@ -96,8 +96,8 @@ struct DeliveryTests {
                 try await queue.submit(try scene.request(), body: .text("\(number)"), lane: "one")
             }
             try await queue.drained
-            #expect(ledger.effects == (1...100).map { "\($0)" })
-            #expect(ledger.entries.count > 100)
+            #expect(serverLog.effects == (1...100).map { "\($0)" })
+            #expect(serverLog.entries.count > 100)
             await queue.close()
         }
     }
@@ -120,15 +120,15 @@ struct DeliveryTests {
 
     @Test("409 is retried with the same key")
     func conflict() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
-            return .text("", status: ledger.entries.count < 3 ? 409 : 200)
+            try await serverLog.note(request)
+            return .text("", status: serverLog.entries.count < 3 ? 409 : 200)
         } _: { scene in
             let queue = try await scene.queue()
             let ticket = try await queue.submit(try scene.request(), body: .text("x"))
             try await queue.drained
-            #expect(ledger.entries.map(\.key) == Array(repeating: ticket.idempotencyKey, count: 3))
+            #expect(serverLog.entries.map(\.key) == Array(repeating: ticket.idempotencyKey, count: 3))
             await queue.close()
         }
     }
@@ -169,7 +169,7 @@ struct DeliveryTests {
             scene.answer { _ in .text("better now") }
             try await next.retry(bad.id)
             #expect(try await next.delivered()["bad"]?.text == "better now")
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             await next.close()
         }
     }
@@ -185,7 +185,7 @@ struct DeliveryTests {
             _ = try await queue.postponed(.refused)
             try await queue.drop(second.id)
             try await queue.drop(first.id)
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             #expect(await queue.pendingCount == 0)
             await #expect(throws: HTTPError.self) { try await queue.drop(first.id) }
             await #expect(throws: HTTPError.self) { try await queue.retry(first.id) }
@@ -203,17 +203,17 @@ struct DeliveryTests {
             let ticket = try await queue.submit(try scene.request())
             try await scene.origin.waitForRequests(count: 1)
             try await queue.drop(ticket.id)
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             await queue.close()
         }
     }
 
     @Test("Fifty changes of the network path during a drain lose, block and repeat no request")
     func flaps() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            let number = ledger.entries.count
-            try await ledger.note(request, takes: number % 4 != 1)
+            let number = serverLog.entries.count
+            try await serverLog.note(request, takes: number % 4 != 1)
             if number % 4 == 1 { throw OriginFault(.reset) }
             return .text("")
         } _: { scene in
@@ -230,10 +230,10 @@ struct DeliveryTests {
             }()
             await flaps
             try await queue.drained
-            #expect(ledger.effects.count == 60)
-            #expect(Set(ledger.effects).count == 60)
+            #expect(serverLog.effects.count == 60)
+            #expect(Set(serverLog.effects).count == 60)
             for lane in 0..<5 {
-                let own = ledger.effects.compactMap { Int($0) }.filter { $0 % 5 == lane }
+                let own = serverLog.effects.compactMap { Int($0) }.filter { $0 % 5 == lane }
                 #expect(own == own.sorted())
             }
             await queue.close()
@@ -264,9 +264,9 @@ struct DeliveryTests {
     @Test(
         "A request without a key that broke after it was sent is uncertain and is not repeated")
     func uncertain() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
+            try await serverLog.note(request)
             if request.path == "/break" { throw OriginFault(.reset) }
             return .text("")
         } _: { scene in
@@ -284,7 +284,7 @@ struct DeliveryTests {
             await queue.close()
             let next = try await scene.queue()
             try await next.drained
-            #expect(ledger.entries.map(\.path) == ["/break", "/fine"])
+            #expect(serverLog.entries.map(\.path) == ["/break", "/fine"])
             guard case .uncertain = try #require(await next.entries.first).state else {
                 Issue.record("it is no longer uncertain")
                 return
@@ -296,9 +296,9 @@ struct DeliveryTests {
 
     @Test("A response with a cut body is a response: the request took effect")
     func cutAnswer() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
+            try await serverLog.note(request)
             var answer = OriginResponse.text("0123456789")
             answer.fault = OriginFault(.cut, afterBodyBytes: 4)
             return answer
@@ -307,17 +307,17 @@ struct DeliveryTests {
             try await queue.submit(
                 try scene.request(), as: OfflineSubmission(tag: "cut", key: .none))
             #expect(try await queue.delivered()["cut"]?.text == "0123")
-            #expect(ledger.entries.count == 1)
+            #expect(serverLog.entries.count == 1)
             await queue.close()
         }
     }
 
     @Test("A Retry-After date in the past means now")
     func retryAfterPast() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
-            guard ledger.entries.count == 1 else { return .text("") }
+            try await serverLog.note(request)
+            guard serverLog.entries.count == 1 else { return .text("") }
             var answer = OriginResponse.text("", status: 503)
             answer.headers = ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]
             return answer
@@ -325,7 +325,7 @@ struct DeliveryTests {
             let queue = try await scene.queue()
             try await queue.submit(try scene.request())
             try await queue.drained
-            #expect(ledger.entries.count == 2)
+            #expect(serverLog.entries.count == 2)
             await queue.close()
         }
     }

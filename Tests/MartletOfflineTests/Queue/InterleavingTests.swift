@@ -28,7 +28,7 @@ struct InterleavingTests {
                 hasEnded = next != nil
             }
             #expect(hasEnded)
-            #expect(try scene.folder.names() == ["1.request"])
+            #expect(try scene.directory.names() == ["1.request"])
         }
     }
 
@@ -74,7 +74,7 @@ struct InterleavingTests {
 
     @Test("A request without a key that surely was not received is sent by the next process")
     func keylessPostponed() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { _ in
             .text("", status: 503)
         } _: { scene in
@@ -84,13 +84,13 @@ struct InterleavingTests {
             _ = try await queue.postponed(.refused)
             await queue.close()
             scene.answer { request in
-                try await ledger.note(request)
+                try await serverLog.note(request)
                 return .text("")
             }
             let next = try await scene.queue()
             try await next.drained
             #expect(await next.entries.isEmpty)
-            #expect(ledger.effects == ["once"])
+            #expect(serverLog.effects == ["once"])
             await next.close()
         }
     }
@@ -117,7 +117,7 @@ struct InterleavingTests {
                 source.yield(Array(repeating: 65, count: size))
                 source.finish()
                 await #expect(throws: HTTPError.self) { try await task.value }
-                #expect(try scene.folder.names().filter { $0.hasSuffix(".request") } == [])
+                #expect(try scene.directory.names().filter { $0.hasSuffix(".request") } == [])
                 await next.close()
             }
         }
@@ -144,7 +144,7 @@ struct InterleavingTests {
             try await queue.drained
             let held = await queue.entries.map { "\($0.ticket.id).request" }
             await queue.close()
-            #expect(try scene.folder.names() == held.sorted())
+            #expect(try scene.directory.names() == held.sorted())
         }
     }
 
@@ -155,7 +155,7 @@ struct InterleavingTests {
         } _: { scene in
             let files = FaultyFileSystem()
             let queue = try await OfflineQueue(
-                session: OfflineScene.session, directory: scene.folder.directory,
+                session: OfflineScene.session, directory: scene.directory.directory,
                 options: OfflineQueueOptions(backoff: OfflineScene.never), files: files)
             files.fail(FaultyFileSystem.Fault(.create, path: ".request.new", after: 2, code: ENOSPC))
             let ticket = try await queue.submit(try scene.request())
@@ -163,7 +163,7 @@ struct InterleavingTests {
                 if case .fileFailed = event { true } else { nil }
             }
             try await queue.drop(ticket.id)
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             try await queue.drained
             await queue.close()
         }

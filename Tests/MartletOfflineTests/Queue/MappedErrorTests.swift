@@ -26,7 +26,7 @@ struct MappedErrorTests {
                 Issue.record("\(outcome)")
                 return
             }
-            #expect(try scene.folder.names() == ["1.request"])
+            #expect(try scene.directory.names() == ["1.request"])
             await queue.close()
         }
     }
@@ -47,7 +47,7 @@ struct MappedErrorTests {
             #expect(answer.statusCode == 200)
             try await queue.drained
             #expect(scene.origin.requests.count == 1)
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             await queue.close()
         }
     }

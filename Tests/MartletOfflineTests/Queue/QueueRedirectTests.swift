@@ -5,11 +5,11 @@ import Testing
 @Suite("Offline queue: redirects")
 struct QueueRedirectTests {
     /// A server that has moved its notes to another path.
-    private static func server(_ status: Int, _ ledger: Ledger) -> OfflineScene.StreamedResponse {
+    private static func server(_ status: Int, _ serverLog: ServerLog) -> OfflineScene.StreamedResponse {
         { request in
             if request.path == "/notes" { return .redirect(to: "/notes/", status: status) }
             guard request.method == .post else { return .text("the list") }
-            try await ledger.note(request)
+            try await serverLog.note(request)
             return .text("taken")
         }
     }
@@ -18,14 +18,14 @@ struct QueueRedirectTests {
         "A body that 301, 307 and 308 redirect arrives at the new URL", arguments: [301, 307, 308])
     func moved(_ status: Int) async throws {
         for key in [OfflineSubmission.Key.automatic, .none] {
-            let ledger = Ledger()
-            try await OfflineScene.run(answering: QueueRedirectTests.server(status, ledger)) { scene in
+            let serverLog = ServerLog()
+            try await OfflineScene.run(answering: QueueRedirectTests.server(status, serverLog)) { scene in
                 let queue = try await scene.queue()
                 try await queue.submit(
                     try scene.request(), body: .text("once"), as: OfflineSubmission(tag: "note", key: key))
                 #expect(try await queue.delivered()["note"]?.text == "taken")
                 try await queue.drained
-                #expect(ledger.entries.map(\.body) == ["once"])
+                #expect(serverLog.entries.map(\.body) == ["once"])
                 #expect(scene.origin.requests.map(\.method) == [.post, .post])
                 await queue.close()
             }
@@ -34,8 +34,8 @@ struct QueueRedirectTests {
 
     @Test("With options that turn a 301 into a GET, the response does not count as delivery")
     func changed() async throws {
-        let ledger = Ledger()
-        try await OfflineScene.run(answering: QueueRedirectTests.server(301, ledger)) { scene in
+        let serverLog = ServerLog()
+        try await OfflineScene.run(answering: QueueRedirectTests.server(301, serverLog)) { scene in
             let queue = try await scene.queue { $0.request.redirects = .follow() }
             try await queue.submit(try scene.request(), body: .text("once"), tag: "keyed")
             let (ticket, letter) = try await queue.dead()
@@ -44,7 +44,7 @@ struct QueueRedirectTests {
                 try scene.request(), body: .text("once"), as: OfflineSubmission(tag: "plain", key: .none))
             let (other, uncertain) = try await queue.uncertain()
             #expect(other.tag == "plain" && uncertain.statusCode == 200)
-            #expect(ledger.entries.isEmpty)
+            #expect(serverLog.entries.isEmpty)
             await queue.close()
         }
     }
@@ -90,16 +90,16 @@ struct QueueRedirectTests {
     @Test(
         "If the caller accepts it, a 302 or 303 leads to the result of a request", arguments: [302, 303])
     func result(_ status: Int) async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
             guard request.method == .post else { return .text("result") }
-            try await ledger.note(request)
+            try await serverLog.note(request)
             return .redirect(to: "/result", status: status)
         } _: { scene in
             let queue = try await scene.queue { $0.acceptsRedirectedResults = true }
             try await queue.submit(try scene.request(), body: .text("once"), tag: "note")
             #expect(try await queue.delivered()["note"]?.text == "result")
-            #expect(ledger.entries.map(\.body) == ["once"])
+            #expect(serverLog.entries.map(\.body) == ["once"])
             await queue.close()
         }
     }

@@ -22,7 +22,7 @@ struct QueuedSendTests {
                 #expect(answer.text == "answer")
             }
             try await queue.drained
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             await queue.close()
         }
     }
@@ -71,7 +71,7 @@ struct QueuedSendTests {
             }
             #expect(error?.wasSent == true)
             try await queue.drained
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             await queue.close()
         }
     }
@@ -89,7 +89,7 @@ struct QueuedSendTests {
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             try await queue.drained
-            #expect(try scene.folder.names() == [])
+            #expect(try scene.directory.names() == [])
             await queue.close()
         }
     }
@@ -121,7 +121,7 @@ struct QueuedSendTests {
                 return
             }
             #expect(ticket.tag == "kept")
-            #expect(try scene.folder.names() == ["1.request"])
+            #expect(try scene.directory.names() == ["1.request"])
         }
     }
 }

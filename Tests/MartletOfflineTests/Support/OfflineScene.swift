@@ -8,18 +8,18 @@ import SystemPackage
 final class OfflineScene: Sendable {
     typealias StreamedResponse = @Sendable (OriginRequest) async throws -> OriginResponse
 
-    let folder: OfflineFolder
+    let directory: OfflineDirectory
     let origin: TestOrigin
-    private let current: CurrentAnswer
+    private let current: CurrentResponse
 
     private init(_ answer: @escaping StreamedResponse) async throws {
-        folder = try OfflineFolder()
-        let current = CurrentAnswer(answer)
+        directory = try OfflineDirectory()
+        let current = CurrentResponse(answer)
         origin = try await TestOrigin.start { request in try await current.value(request) }
         self.current = current
     }
 
-    private final class CurrentAnswer: Sendable {
+    private final class CurrentResponse: Sendable {
         private let answer: Mutex<StreamedResponse>
         init(_ answer: @escaping StreamedResponse) { self.answer = Mutex(answer) }
         var value: StreamedResponse {
@@ -62,7 +62,7 @@ final class OfflineScene: Sendable {
         var options = OfflineQueueOptions(backoff: OfflineScene.soon)
         change(&options)
         return try await OfflineQueue(
-            session: session, directory: folder.directory, options: options, credentials: credentials)
+            session: session, directory: directory.directory, options: options, credentials: credentials)
     }
 
     /// Makes a request to the server.

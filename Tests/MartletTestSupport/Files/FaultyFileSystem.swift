@@ -25,7 +25,7 @@ package final class FaultyFileSystem: FileSystem {
         /// A call that removes a name.
         case remove
         /// A call that creates a directory.
-        case makeFolder
+        case makeDirectory
         /// A call that lists a directory.
         case names
         /// A call that acquires a lock.
@@ -189,9 +189,9 @@ package final class FaultyFileSystem: FileSystem {
         try base.sync(file)
     }
 
-    package func syncFolder(_ path: String) throws(StorageError) {
+    package func syncDirectory(_ path: String) throws(StorageError) {
         try check(.sync, path)
-        try base.syncFolder(path)
+        try base.syncDirectory(path)
     }
 
     package func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError) {
@@ -204,14 +204,14 @@ package final class FaultyFileSystem: FileSystem {
         try base.remove(path)
     }
 
-    package func makeFolder(_ path: String) throws(StorageError) {
-        try check(.makeFolder, path)
-        try base.makeFolder(path)
+    package func makeDirectory(_ path: String) throws(StorageError) {
+        try check(.makeDirectory, path)
+        try base.makeDirectory(path)
     }
 
-    package func names(inFolder path: String) throws(StorageError) -> [String] {
+    package func names(inDirectory path: String) throws(StorageError) -> [String] {
         try check(.names, path)
-        return try base.names(inFolder: path)
+        return try base.names(inDirectory: path)
     }
 
     package func tryLock(_ file: OpenFile) throws(StorageError) -> Bool {
@@ -223,7 +223,7 @@ package final class FaultyFileSystem: FileSystem {
         base.unlock(file)
     }
 
-    package func supportsNonBlockingReads(inFolder path: String) -> Bool { isAtHand }
+    package func supportsNonBlockingReads(inDirectory path: String) -> Bool { isAtHand }
 
     package func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile {
         try check(.open, path)

@@ -63,18 +63,18 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
     }
 
     /// Returns the synced changes: the number for the directory and for each file.
-    private func synced(_ changes: [RecordingFileSystem.Change]) -> (folder: Int, files: [Int: Int]) {
+    private func synced(_ changes: [RecordingFileSystem.Change]) -> (directory: Int, files: [Int: Int]) {
         guard case .unsynced = self else { return (0, [:]) }
-        var folder = 0
+        var directory = 0
         var files: [Int: Int] = [:]
         for (place, change) in changes.prefix(count).enumerated() {
             switch change {
             case .synced(let file): files[file] = place
-            case .syncedFolder: folder = place
+            case .syncedDirectory: directory = place
             case .made, .wrote, .cut, .renamed, .removed: break
             }
         }
-        return (folder, files)
+        return (directory, files)
     }
 
     /// Returns the files that remain, with their contents by name.
@@ -88,7 +88,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
             switch change {
             case .made, .renamed, .removed:
                 switch self {
-                case .any, .unsynced: if place >= synced.folder, random.next() % 8 == 0 { continue }
+                case .any, .unsynced: if place >= synced.directory, random.next() % 8 == 0 { continue }
                 case .after, .withoutData, .zeros: break
                 }
                 PowerLoss.apply(change, to: &names)
@@ -101,7 +101,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
             case .cut(let file, let byteCount):
                 if case .withoutData = self { break }
                 contents[file, default: Content()].cut(to: byteCount)
-            case .synced, .syncedFolder: break
+            case .synced, .syncedDirectory: break
             }
         }
         return names.mapValues { contents[$0]?.bytes ?? [] }
@@ -113,7 +113,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
         case .renamed(let name, let target):
             if let file = names.removeValue(forKey: name) { names[target] = file }
         case .removed(let name): names[name] = nil
-        case .wrote, .cut, .synced, .syncedFolder: break
+        case .wrote, .cut, .synced, .syncedDirectory: break
         }
     }
 

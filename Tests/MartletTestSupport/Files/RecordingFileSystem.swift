@@ -21,7 +21,7 @@ package final class RecordingFileSystem: FileSystem {
         /// A file's earlier writes are on disk.
         case synced(file: Int)
         /// The directory's earlier changes are on disk.
-        case syncedFolder
+        case syncedDirectory
     }
 
     private struct State {
@@ -113,9 +113,9 @@ package final class RecordingFileSystem: FileSystem {
         try note(file) { .synced(file: $0) }
     }
 
-    package func syncFolder(_ path: String) throws(StorageError) {
-        try base.syncFolder(path)
-        note(.syncedFolder)
+    package func syncDirectory(_ path: String) throws(StorageError) {
+        try base.syncDirectory(path)
+        note(.syncedDirectory)
     }
 
     package func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError) {
@@ -141,10 +141,10 @@ package final class RecordingFileSystem: FileSystem {
         try base.allocate(byteCount, for: file)
     }
 
-    package func makeFolder(_ path: String) throws(StorageError) { try base.makeFolder(path) }
+    package func makeDirectory(_ path: String) throws(StorageError) { try base.makeDirectory(path) }
 
-    package func names(inFolder path: String) throws(StorageError) -> [String] {
-        try base.names(inFolder: path)
+    package func names(inDirectory path: String) throws(StorageError) -> [String] {
+        try base.names(inDirectory: path)
     }
 
     package func tryLock(_ file: OpenFile) throws(StorageError) -> Bool { try base.tryLock(file) }
@@ -153,7 +153,7 @@ package final class RecordingFileSystem: FileSystem {
 
     // Only the calls above read files.
 
-    package func supportsNonBlockingReads(inFolder path: String) -> Bool { false }
+    package func supportsNonBlockingReads(inDirectory path: String) -> Bool { false }
 
     package func openNonBlocking(_ path: String) throws(StorageError) -> OpenFile {
         throw StorageError(operation: "open", path: path, code: EAGAIN)

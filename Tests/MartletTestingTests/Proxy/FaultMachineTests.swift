@@ -20,7 +20,7 @@ struct FaultMachineTests {
     @Test("A fault occurs at its byte position, however the response is split")
     func strikesAtItsPlace() {
         var options = FaultOptions.only(.truncated)
-        options.reach = 100..<101
+        options.offsets = 100..<101
         var machine = machine(options)
         #expect(machine.originSent(60, isPause: false) == .forward)
         #expect(machine.originSent(40, isPause: false) == .forward)
@@ -30,7 +30,7 @@ struct FaultMachineTests {
     @Test("If the origin pauses before the position, the fault occurs in its last bytes")
     func strikesAtThePause() {
         var options = FaultOptions.only(.reset)
-        options.reach = 1000..<1001
+        options.offsets = 1000..<1001
         var machine = machine(options)
         #expect(machine.originSent(64, isPause: false) == .forward)
         #expect(machine.originSent(30, isPause: true) == .strike(.reset, after: 10))
@@ -39,7 +39,7 @@ struct FaultMachineTests {
     @Test("With exact positions a response that pauses or ends before the position passes")
     func strikesExactly() {
         var options = FaultOptions.only(.reset)
-        options.reach = 1000..<1001
+        options.offsets = 1000..<1001
         options.isExact = true
         var machine = machine(options)
         #expect(machine.originSent(64, isPause: true) == .forward)

@@ -42,7 +42,7 @@ struct FaultProxyTests {
     func truncates() async throws {
         try await TestOrigin.withOrigin(handler: .bytes(50_000)) { origin in
             var options = FaultOptions.only(.truncated)
-            options.reach = 7_000..<7_001
+            options.offsets = 7_000..<7_001
             try await FaultProxy.withProxy(before: origin, options) { proxy in
                 let client = try await RawClient(proxy)
                 try await client.send(Self.get)
@@ -56,7 +56,7 @@ struct FaultProxyTests {
     func stalls() async throws {
         try await TestOrigin.withOrigin(handler: .bytes(50_000)) { origin in
             var options = FaultOptions.only(.stall)
-            options.reach = 5..<6
+            options.offsets = 5..<6
             try await FaultProxy.withProxy(before: origin, options) { proxy in
                 let client = try await RawClient(proxy)
                 try await client.send(Self.get)

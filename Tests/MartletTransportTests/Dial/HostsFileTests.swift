@@ -35,10 +35,10 @@ struct HostsFileTests {
         "A changed file is read again, and a missing, large or special file has no names"
     )
     func changes() throws {
-        let folder = FileManager.default.temporaryDirectory.path + "/martlet-hosts-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        let path = folder + "/hosts"
+        let directory = FileManager.default.temporaryDirectory.path + "/martlet-hosts-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let path = directory + "/hosts"
         let hosts = HostsFile(path: path)
         func write(_ text: String) throws {
             try text.write(toFile: path, atomically: true, encoding: .utf8)

@@ -6,17 +6,17 @@ import Testing
 @Suite("The machine's trusted roots")
 struct SystemRootsTests {
     private func load(
-        file: String, folders: [String] = [], byEnvironment: Bool = false, knownFiles: [String] = [],
-        knownFolders: [String] = []
+        file: String, directories: [String] = [], byEnvironment: Bool = false, knownFiles: [String] = [],
+        knownDirectories: [String] = []
     ) -> SystemRoots {
         SystemRoots.load(
-            file: file, folders: folders, isNamedByEnvironment: byEnvironment, knownFiles: knownFiles,
-            knownFolders: knownFolders)
+            file: file, directories: directories, isNamedByEnvironment: byEnvironment, knownFiles: knownFiles,
+            knownDirectories: knownDirectories)
     }
 
     @Test("OpenSSL's own file is used if it exists")
     func openSSLsFile() throws {
-        let folder = PEMFolder()
+        let folder = PEMDirectory()
         defer { folder.remove() }
         let file = folder.write("cert.pem", try Certificates.authority.get().rootPEM)
         let roots = load(file: file, knownFiles: ["/never/looked/at"])
@@ -28,12 +28,12 @@ struct SystemRootsTests {
         "Without OpenSSL's paths, as in static builds, the distributions' paths are checked in order"
     )
     func knownFiles() throws {
-        let folder = PEMFolder()
+        let folder = PEMDirectory()
         defer { folder.remove() }
         let broken = folder.write("broken.pem", "no certificate in here")
         let file = folder.write("ca-bundle.crt", try Certificates.authority.get().rootPEM)
         let roots = load(
-            file: "/usr/local/ssl/cert.pem", folders: ["/usr/local/ssl/certs"],
+            file: "/usr/local/ssl/cert.pem", directories: ["/usr/local/ssl/certs"],
             knownFiles: ["/nowhere/a.pem", broken, file])
         #expect(roots.store?.count == 1)
         #expect(
@@ -45,23 +45,23 @@ struct SystemRootsTests {
     @Test("If no roots exist, the error lists every searched path")
     func nothing() {
         let roots = load(
-            file: "/nowhere/cert.pem", folders: ["/nowhere/certs"], knownFiles: ["/nowhere/a.pem"],
-            knownFolders: ["/nowhere/b"])
+            file: "/nowhere/cert.pem", directories: ["/nowhere/certs"], knownFiles: ["/nowhere/a.pem"],
+            knownDirectories: ["/nowhere/b"])
         #expect(roots.isEmpty)
         #expect(roots.searched == ["/nowhere/cert.pem", "/nowhere/certs", "/nowhere/a.pem", "/nowhere/b"])
     }
 
     @Test("If the environment sets the paths, no other paths are trusted")
     func environment() throws {
-        let folder = PEMFolder()
+        let folder = PEMDirectory()
         defer { folder.remove() }
         let file = folder.write("cert.pem", try Certificates.authority.get().rootPEM)
         #expect(load(file: "/nowhere/cert.pem", byEnvironment: true, knownFiles: [file]).isEmpty)
     }
 
     @Test("A directory is used only if it has files named after hashes")
-    func hashedPEMFolder() throws {
-        let folder = PEMFolder()
+    func hashedPEMDirectory() throws {
+        let folder = PEMDirectory()
         defer { folder.remove() }
         let pem = try Certificates.authority.get().rootPEM
         _ = folder.write("root.pem", pem)
@@ -73,7 +73,7 @@ struct SystemRootsTests {
 
     @Test("System roots and additional roots are trusted together")
     func together() async throws {
-        let folder = PEMFolder()
+        let folder = PEMDirectory()
         defer { folder.remove() }
         let stranger = try CertificateAuthority(commonName: "Stranger")
         let file = folder.write("cert.pem", stranger.rootPEM)
@@ -88,7 +88,7 @@ struct SystemRootsTests {
 
     @Test("A changed file of roots is read again")
     func changed() throws {
-        let folder = PEMFolder()
+        let folder = PEMDirectory()
         defer { folder.remove() }
         let pem = try Certificates.authority.get().rootPEM
         let file = folder.write("cert.pem", pem)

@@ -140,12 +140,12 @@ struct TLSClientCertificateTests {
 
     @Test("Roots, certificate and key are read from files")
     func files() async throws {
-        let folder = PEMFolder()
-        defer { folder.remove() }
+        let directory = PEMDirectory()
+        defer { directory.remove() }
         let authority = try Certificates.authority.get()
         let issued = try authority.issue(.client("caller"))
-        let root = folder.write("root.pem", authority.rootPEM)
-        let both = folder.write("client.pem", issued.privateKeyPEM + issued.certificateChainPEM)
+        let root = directory.write("root.pem", authority.rootPEM)
+        let both = directory.write("client.pem", issued.privateKeyPEM + issued.certificateChainPEM)
         let client = try TLSContext(
             client: TLSSettings(
                 trust: .only(.file(root)), identity: TLSIdentity(certificateChain: .file(both))))

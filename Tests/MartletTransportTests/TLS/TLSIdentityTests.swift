@@ -144,12 +144,12 @@ struct TLSIdentityTests {
 
     @Test("A key of another certificate is rejected on loading, and the error names both files")
     func mismatch() throws {
-        let folder = PEMFolder()
-        defer { folder.remove() }
+        let directory = PEMDirectory()
+        defer { directory.remove() }
         let authority = try Certificates.authority.get()
         let (one, two) = (try authority.issue(.client("one")), try authority.issue(.client("two")))
-        let certificate = folder.write("client.pem", one.certificateChainPEM)
-        let key = folder.write("client.key", two.privateKeyPEM)
+        let certificate = directory.write("client.pem", one.certificateChainPEM)
+        let key = directory.write("client.key", two.privateKeyPEM)
         let error = #expect(throws: TLSError.self) {
             try TLSIdentity.pem(certificates: certificate, key: key)
         }
@@ -157,7 +157,7 @@ struct TLSIdentityTests {
         #expect(error?.description.contains(key) == true)
         #expect(throws: Never.self) {
             try TLSIdentity.pem(
-                certificates: certificate, key: folder.write("own.key", one.privateKeyPEM))
+                certificates: certificate, key: directory.write("own.key", one.privateKeyPEM))
         }
     }
 

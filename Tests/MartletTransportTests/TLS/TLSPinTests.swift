@@ -238,7 +238,7 @@ struct TLSPinTests {
         #expect(try await exchange(open, server) == false)
         let key = TLSSessionCache.Key(host: "localhost", port: 443)
         let foreign = try #require(open.sessions?.take(for: key))
-        while pinned.sessions?.take(for: key) != nil, pinned.sessions?.placeCount != 0 {
+        while pinned.sessions?.take(for: key) != nil, pinned.sessions?.destinationCount != 0 {
             if pinned.sessions?.take(for: key, now: Int.max) == nil { break }
         }
         pinned.sessions?.insert(foreign, for: key)

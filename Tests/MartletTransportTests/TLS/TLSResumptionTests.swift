@@ -87,15 +87,15 @@ struct TLSResumptionTests {
         let key = TLSSessionCache.Key(host: "localhost", port: 443)
         let session = try #require(cache.take(for: key))
         #expect(session.servesOnce)
-        let small = TLSSessionCache(placeLimit: 3, sessionLimit: 2)
+        let small = TLSSessionCache(destinationLimit: 3, sessionLimit: 2)
         for port in 1...5 {
             for _ in 1...3 { small.insert(session, for: .init(host: "a", port: port)) }
         }
-        #expect(small.placeCount == 3)
+        #expect(small.destinationCount == 3)
         #expect(small.take(for: .init(host: "a", port: 2)) == nil)
         let other = try #require(small.take(for: .init(host: "a", port: 5)))
         for _ in 1...2 { #expect(small.take(for: .init(host: "a", port: 5)) === other) }
-        #expect(small.placeCount == 3)
+        #expect(small.destinationCount == 3)
     }
 
     // Such a server once received the session again with every connection, and every handshake failed until the
@@ -109,7 +109,7 @@ struct TLSResumptionTests {
         pair.server.close()
         let cut = await TLSPair.connect(pair.client, client, "localhost", 443)
         #expect(throws: TransportError.self) { try cut.get() }
-        #expect(client.sessions?.placeCount == 0)
+        #expect(client.sessions?.destinationCount == 0)
         #expect(try await connect(client, server) == false)
         #expect(try await connect(client, server) == true)
     }
@@ -127,7 +127,7 @@ struct TLSResumptionTests {
             Issue.record("nobody answered")
         } catch TransportError.timedOut {
         }
-        #expect(client.sessions?.placeCount == 0)
+        #expect(client.sessions?.destinationCount == 0)
         pair.server.close()
     }
 
@@ -150,6 +150,6 @@ struct TLSResumptionTests {
         #expect(try await connect(client, try Certificates.server()) == false)
         let cache = try #require(client.sessions)
         #expect(cache.take(for: .init(host: "localhost", port: 443), now: Int.max) == nil)
-        #expect(cache.placeCount == 0)
+        #expect(cache.destinationCount == 0)
     }
 }

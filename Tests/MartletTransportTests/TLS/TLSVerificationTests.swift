@@ -322,7 +322,7 @@ struct TLSVerificationTests {
     @Test("Without any roots the error lists the searched paths")
     func noRoots() async throws {
         let client = try TLSContext(client: TLSSettings()) {
-            SystemRoots(store: nil, folders: [], searched: ["/nowhere/cert.pem", "/nowhere/certs"])
+            SystemRoots(store: nil, directories: [], searched: ["/nowhere/cert.pem", "/nowhere/certs"])
         }
         let error = try await verdict(on: .loopback, client: client)
         #expect(error?.kind == .noTrustRoots(searched: ["/nowhere/cert.pem", "/nowhere/certs"]))

@@ -14,16 +14,16 @@ struct CacheStore {
             print("usage: cache-store FOLDER [ENTRIES]")
             return
         }
-        let folder = CommandLine.arguments[1]
+        let directory = CommandLine.arguments[1]
         let entryCount = CommandLine.arguments.count > 2 ? Int(CommandLine.arguments[2]) ?? 1 : 100_000
         measureMemory()
         for (name, byteCount, count) in [("1 KB", 1_000, 20_000), ("100 KB", 100_000, 2_000)] {
-            try measureDisk(folder, name, byteCount: byteCount, count: count)
+            try measureDisk(directory, name, byteCount: byteCount, count: count)
         }
-        try measureLarge(folder)
-        try measureOpening(folder, entryCount: entryCount)
+        try measureLarge(directory)
+        try measureOpening(directory, entryCount: entryCount)
         for skew in [0.7, 0.9, 1.1] { measureOrders(skew: skew) }
-        try DiskCache(directory: folder, limit: 1 << 40).removeAll()
+        try DiskCache(directory: directory, limit: 1 << 40).removeAll()
     }
 
     // MARK: Scenarios
@@ -56,8 +56,8 @@ struct CacheStore {
     }
 
     /// Measures storing, and hits that read the whole body.
-    static func measureDisk(_ folder: String, _ name: String, byteCount: Int, count: Int) throws {
-        let disk = try DiskCache(directory: folder, limit: 1 << 34)
+    static func measureDisk(_ directory: String, _ name: String, byteCount: Int, count: Int) throws {
+        let disk = try DiskCache(directory: directory, limit: 1 << 34)
         let body = body(byteCount)
         var stored = 0
         let storing = timed {
@@ -82,8 +82,8 @@ struct CacheStore {
     }
 
     /// Measures a body of 100 MB that is written in pieces of 64 KiB and then read.
-    static func measureLarge(_ folder: String) throws {
-        let disk = try DiskCache(directory: folder, limit: 1 << 34)
+    static func measureLarge(_ directory: String) throws {
+        let disk = try DiskCache(directory: directory, limit: 1 << 34)
         let piece = body(65_536)
         let pieceCount = 1_526
         let byteCount = pieceCount * piece.count
@@ -110,19 +110,19 @@ struct CacheStore {
     }
 
     /// Measures opening a directory of many entries, with and without an index.
-    static func measureOpening(_ folder: String, entryCount: Int) throws {
-        let filler = try DiskCache(directory: folder, limit: 1 << 34)
+    static func measureOpening(_ directory: String, entryCount: Int) throws {
+        let filler = try DiskCache(directory: directory, limit: 1 << 34)
         let body = body(1_000)
         var stored = 0
         let storing = timed {
             for number in 0..<entryCount where filler.store(head(number, 1_000), body: body) { stored += 1 }
         }
-        line("store, 1 KB, into a folder that grows to \(entryCount)", count: stored, storing)
+        line("store, 1 KB, into a directory that grows to \(entryCount)", count: stored, storing)
         for name in ["without an index", "with an index"] {
             var found = 0
             var opened: DiskCache?
             let hit = try timed {
-                let disk = try DiskCache(directory: folder, limit: 1 << 34)
+                let disk = try DiskCache(directory: directory, limit: 1 << 34)
                 found = try disk.variants(of: key(entryCount / 2)).first?.contents(limit: 1 << 20).count ?? 0
                 opened = disk
             }

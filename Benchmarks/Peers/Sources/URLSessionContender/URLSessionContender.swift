@@ -23,8 +23,8 @@ struct URLSessionContender: Client {
         switch arguments["cache"] {
         case "memory":
             configuration.urlCache = URLCache(memoryCapacity: 64 << 20, diskCapacity: 0, diskPath: nil)
-        case let folder?:
-            configuration.urlCache = URLCache(memoryCapacity: 0, diskCapacity: 2 << 30, diskPath: folder)
+        case let directory?:
+            configuration.urlCache = URLCache(memoryCapacity: 0, diskCapacity: 2 << 30, diskPath: directory)
         case nil:
             configuration.urlCache = nil
             configuration.requestCachePolicy = .reloadIgnoringLocalCacheData

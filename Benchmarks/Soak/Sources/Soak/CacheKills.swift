@@ -53,7 +53,7 @@ struct CacheKills: SoakScenario {
         _ generator: inout SeededGenerator, _ tally: inout Tally
     ) async throws {
         let work = CacheWork(
-            folder: folder.path, limit: CacheKills.limit, base: pages.origin.base,
+            directory: folder.path, limit: CacheKills.limit, base: pages.origin.base,
             seed: generator.next() >> 1,
             count: 1_000_000, pages: CacheKills.pages)
         let (count, delay) = (Int(generator.next() % 80) + 1, UInt32(generator.next() % 5000))

@@ -12,24 +12,24 @@ struct CacheOpening: SoakScenario {
 
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 100_000
-        let folder = try CacheDirectory()
-        defer { folder.remove() }
+        let directory = try CacheDirectory()
+        defer { directory.remove() }
         let origin = try await TestOrigin.start { request in
             OriginResponse(
                 200, headers: ["Cache-Control": "max-age=86400"], body: .text("the page of \(request.path)"))
         }
         let base = origin.base
         let start = ContinuousClock.now
-        try await fill(count, folder, base)
+        try await fill(count, directory, base)
         let seconds = (ContinuousClock.now - start).seconds
         // From here on only stored responses are available.
         await origin.stop()
         report.note("stored", "\(count), in \(SoakReport.short(seconds)) s")
         for hasIndex in [true, false] {
-            if !hasIndex { unsafe unlink("\(folder.path)/index") }
+            if !hasIndex { unsafe unlink("\(directory.path)/index") }
             let kind = hasIndex ? "with its index" : "without"
             let opened = ContinuousClock.now
-            let cache = try CacheWork.cache(folder.path, limit: CacheOpening.limit, memory: .mebibytes(1))
+            let cache = try CacheWork.cache(directory.path, limit: CacheOpening.limit, memory: .mebibytes(1))
             let events = cache.events
             let session = CacheWork.session(cache)
             let path = "/\(count / 2)"
@@ -58,8 +58,8 @@ struct CacheOpening: SoakScenario {
     }
 
     /// Stores `count` pages and writes the index.
-    private func fill(_ count: Int, _ folder: CacheDirectory, _ base: String) async throws {
-        let cache = try CacheWork.cache(folder.path, limit: CacheOpening.limit, memory: .mebibytes(1))
+    private func fill(_ count: Int, _ directory: CacheDirectory, _ base: String) async throws {
+        let cache = try CacheWork.cache(directory.path, limit: CacheOpening.limit, memory: .mebibytes(1))
         let session = CacheWork.session(cache)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for lane in 0..<CacheOpening.lanes {

@@ -38,10 +38,10 @@ struct CachePages: Sendable {
 
     /// Waits until a cache that was just opened has cleaned up its directory.
     /// - Returns: The files that remain incomplete after half a minute at most.
-    static func leftovers(_ folder: CacheDirectory) async throws -> [String] {
+    static func leftovers(_ directory: CacheDirectory) async throws -> [String] {
         let deadline = ContinuousClock.now + .seconds(30)
         while true {
-            let leftovers = folder.leftovers
+            let leftovers = directory.leftovers
             if leftovers.isEmpty || ContinuousClock.now >= deadline { return leftovers }
             try await Task.sleep(for: .milliseconds(1))
         }

@@ -13,14 +13,14 @@ struct CacheProcesses: SoakScenario {
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 2000
         report.note("seed", "\(options.seed)")
-        let folder = try CacheDirectory()
-        defer { folder.remove() }
+        let directory = try CacheDirectory()
+        defer { directory.remove() }
         let pages = try await CachePages()
-        let sampler = CacheSampler(folder)
+        let sampler = CacheSampler(directory)
         let base = pages.origin.base
         @Sendable func work(_ seed: UInt64, count: Int) -> CacheWork {
             CacheWork(
-                folder: folder.path, limit: CacheProcesses.limit, base: base, seed: seed, count: count,
+                directory: directory.path, limit: CacheProcesses.limit, base: base, seed: seed, count: count,
                 pages: CacheProcesses.pages)
         }
         let start = options.seed >> 8
@@ -46,8 +46,8 @@ struct CacheProcesses: SoakScenario {
             return (lives, try await victims)
         }
         let session = CacheWork.session(
-            try CacheWork.cache(folder.path, limit: CacheProcesses.limit, memory: .bytes(0)))
-        let leftovers = try await CachePages.leftovers(folder)
+            try CacheWork.cache(directory.path, limit: CacheProcesses.limit, memory: .bytes(0)))
+        let leftovers = try await CachePages.leftovers(directory)
         let seen = try await pages.look(CacheProcesses.pages, session)
         await session.invalidateAndCancel()
         await pages.origin.stop()

@@ -7,12 +7,12 @@ final class CacheSampler: Sendable {
         var looks = 0
     }
 
-    private let folder: CacheDirectory
+    private let directory: CacheDirectory
     /// The figures, shared by the sampling task and its callers.
     private let state = Mutex(State())
 
-    init(_ folder: CacheDirectory) {
-        self.folder = folder
+    init(_ directory: CacheDirectory) {
+        self.directory = directory
     }
 
     /// The maximum size of the directory in bytes.
@@ -23,7 +23,7 @@ final class CacheSampler: Sendable {
     /// Takes one sample.
     @discardableResult
     func look() -> Int {
-        let byteCount = folder.allocatedByteCount
+        let byteCount = directory.allocatedByteCount
         state.withLock { state in
             state.highest = max(state.highest, byteCount)
             state.looks += 1

@@ -69,10 +69,10 @@ struct CacheSharing: SoakScenario {
 
     /// Lets a second reader join a body in the middle.
     private func join(_ peer: Peer, _ report: inout SoakReport) async throws {
-        let folder = try CacheDirectory()
-        defer { folder.remove() }
+        let directory = try CacheDirectory()
+        defer { directory.remove() }
         let cache = try ResponseCache.at(
-            FilePath(folder.path), memory: .mebibytes(1), disk: .mebibytes(2304),
+            FilePath(directory.path), memory: .mebibytes(1), disk: .mebibytes(2304),
             options: CacheSharing.options
         )
         let session = peer.session { $0.cache = cache }

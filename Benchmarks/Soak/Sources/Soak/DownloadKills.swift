@@ -18,13 +18,13 @@ struct DownloadKills: SoakScenario {
         let peer = try Peer(["origin"])
         defer { peer.stop() }
         let control = peer.session()
-        let folder = try CacheDirectory()
-        defer { folder.remove() }
+        let directory = try CacheDirectory()
+        defer { directory.remove() }
         var (kills, files, wrong, failed) = (0, 0, 0, 0)
         let url = try peer.url("/file/\(DownloadKills.byteCount)").absoluteForm
         let before = try await SoakDownload.sent(peer, control)
         while kills < count {
-            let path = "\(folder.path)/file-\(files)"
+            let path = "\(directory.path)/file-\(files)"
             var isNamed = false
             while true {
                 let work = SoakDownload(
@@ -35,7 +35,7 @@ struct DownloadKills: SoakScenario {
                 if status == nil {
                     kills += 1
                     // The process was killed between renaming the file and its own end: this run was the last one.
-                    isNamed = folder.names.contains("file-\(files)")
+                    isNamed = directory.names.contains("file-\(files)")
                     if isNamed { break }
                     continue
                 }
@@ -44,7 +44,7 @@ struct DownloadKills: SoakScenario {
             }
             files += 1
             if try !SoakDownload.isPattern(path, DownloadKills.byteCount) { wrong += 1 }
-            if !isNamed, folder.names.contains(where: { $0.contains(".martlet-") }) { wrong += 1 }
+            if !isNamed, directory.names.contains(where: { $0.contains(".martlet-") }) { wrong += 1 }
             unsafe unlink(path)
         }
         let sent = try await SoakDownload.sent(peer, control) - before

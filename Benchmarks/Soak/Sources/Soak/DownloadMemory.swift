@@ -9,10 +9,10 @@ struct DownloadMemory: SoakScenario {
         let total = UInt64(options.count ?? 10_000_000_000)
         let peer = try Peer(["origin"])
         defer { peer.stop() }
-        let folder = try CacheDirectory()
-        defer { folder.remove() }
+        let directory = try CacheDirectory()
+        defer { directory.remove() }
         let session = peer.session()
-        let path = "\(folder.path)/file"
+        let path = "\(directory.path)/file"
         let start = ContinuousClock.now
         let result = try await session.download(
             try peer.url("/file/\(total)").absoluteForm, to: FilePath(path),

@@ -11,8 +11,8 @@ struct QueueKills: SoakScenario {
         let count = options.count ?? 200
         report.note("seed", "\(options.seed)")
         var generator = SeededGenerator(seed: options.seed)
-        let ledger = QueueLedger()
-        let origin = try await TestOrigin.start { request in try await ledger.take(request) }
+        let serverLog = QueueServerLog()
+        let origin = try await TestOrigin.start { request in try await serverLog.take(request) }
         let folder = try CacheDirectory()
         defer { folder.remove() }
         var (kills, submitted, failed) = (0, 0, 0)
@@ -25,12 +25,12 @@ struct QueueKills: SoakScenario {
             }
             await queue.close()
             while true {
-                let moment = QueueLedger.Moment.allCases[Int(generator.next() % 3)]
+                let moment = QueueServerLog.Moment.allCases[Int(generator.next() % 3)]
                 let skipped = Int(generator.next() % 8)
                 let isLast = kills >= count
                 let status = try await SoakQueue(directory: folder.path).runAsProcess { process in
                     let strike: @Sendable () -> Void = { _ = kill(process, SIGKILL) }
-                    ledger.strike(at: moment, after: skipped, isLast ? nil : strike)
+                    serverLog.strike(at: moment, after: skipped, isLast ? nil : strike)
                 }
                 if status == nil {
                     kills += 1
@@ -40,18 +40,18 @@ struct QueueKills: SoakScenario {
                 break
             }
         }
-        let order = ledger.order.compactMap { Int($0) }
+        let order = serverLog.order.compactMap { Int($0) }
         let isOrdered = (0..<4).allSatisfy { lane in
             let own = order.filter { $0 % 4 == lane }
             return own == own.sorted()
         }
         report.add("killed", Double(kills), atLeast: Double(count), unit: "times")
-        report.add("requests that took effect", ledger.effectCount, exactly: submitted)
+        report.add("requests that took effect", serverLog.effectCount, exactly: submitted)
         report.add("distinct requests that took effect", Set(order).count, exactly: submitted)
         report.add("lanes in order", isOrdered ? 4 : 0, exactly: 4)
         report.add("left in the directory", folder.names.count { $0 != "lock" }, exactly: 0)
         report.add("failed runs", failed, exactly: 0)
-        report.note("repeated with their key", "\(ledger.repetitions)")
+        report.note("repeated with their key", "\(serverLog.repetitions)")
         await origin.stop()
     }
 }

@@ -9,11 +9,11 @@ struct QueueLoad: SoakScenario {
 
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 100_000
-        let folder = try CacheDirectory()
-        defer { folder.remove() }
+        let directory = try CacheDirectory()
+        defer { directory.remove() }
         let large = [UInt8](repeating: 0x61, count: 10_000_000)
         let start = ContinuousClock.now
-        let filling = try await SoakQueue.open(folder.path, sends: false)
+        let filling = try await SoakQueue.open(directory.path, sends: false)
         let request = try HTTPRequest(method: .post, url: "http://127.0.0.1:9/")
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in 0..<16 {
@@ -29,7 +29,7 @@ struct QueueLoad: SoakScenario {
         await filling.close()
         report.note("submitted in seconds", SoakReport.short((ContinuousClock.now - start).seconds))
         let opening = ContinuousClock.now
-        let queue = try await SoakQueue.open(folder.path, sends: false)
+        let queue = try await SoakQueue.open(directory.path, sends: false)
         let seconds = (ContinuousClock.now - opening).seconds
         report.add("queued requests", await queue.pendingCount, exactly: count + 100)
         report.add(

@@ -141,7 +141,7 @@ struct CacheDamageTests {
     @Test("Foreign files are not followed, not read and not removed")
     func foreignFiles() async throws {
         let scene = try CacheFaultScene()
-        let canary = scene.folder.path + "/canary"
+        let canary = scene.directory.path + "/canary"
         try Data("alive".utf8).write(to: URL(fileURLWithPath: canary))
         try await CacheFaultScene.withOrigin { origin in
             let cache = try await scene.openedCache()

@@ -72,7 +72,7 @@ struct CacheDescriptorTests {
                                     && names.contains { $0.contains("/new.") }
                                     && names.contains { $0.split(separator: ".").count == 3 }
                             })
-                        let listing = try await Self.listing(into: scene.folder.path + "/listing")
+                        let listing = try await Self.listing(into: scene.directory.path + "/listing")
                         #expect(listing.contains("->") && !listing.contains(scene.path), "\(listing)")
                     }
                     count += piece.count

@@ -17,16 +17,16 @@ import Testing
 ///
 /// The origin responds to `/7/100` with 100 bytes of the test pattern from offset 7.
 final class CacheFaultScene: Sendable {
-    let folder: TemporaryFolder
+    let directory: TemporaryDirectory
     let files = FaultyFileSystem()
     private let heard = Mutex<[CacheEvent]>([])
 
     init() throws {
-        folder = try TemporaryFolder()
+        directory = try TemporaryDirectory()
     }
 
     /// The directory of the cache.
-    var path: String { folder.path + "/cache" }
+    var path: String { directory.path + "/cache" }
 
     // MARK: Cache
 
@@ -73,7 +73,7 @@ final class CacheFaultScene: Sendable {
     // MARK: Directory
 
     /// The sorted file names in the cache's directory; empty if it does not exist.
-    var names: [String] { ((try? LinuxFileSystem().names(inFolder: path)) ?? []).sorted() }
+    var names: [String] { ((try? LinuxFileSystem().names(inDirectory: path)) ?? []).sorted() }
 
     /// The files of the cache without the lock, the index and incomplete files.
     var entryFiles: [String] { names.filter { $0 != "lock" && $0 != "index" && !$0.hasPrefix("new.") } }

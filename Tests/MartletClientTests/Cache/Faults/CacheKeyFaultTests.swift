@@ -55,7 +55,7 @@ struct CacheKeyFaultTests {
             #expect(origin.requests.count == bodies.count)
             #expect(scene.entryFiles.count == bodies.count * (padding == 0 ? 1 : 2))
             for name in scene.entryFiles { #expect(CacheKeyFaultTests.isDigest(name), "\(name)") }
-            #expect(try scene.folder.contents() == ["cache"])
+            #expect(try scene.directory.contents() == ["cache"])
             await cache.removeAll()
             #expect(scene.entryFiles.isEmpty)
         }

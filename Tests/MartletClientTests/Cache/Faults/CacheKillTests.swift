@@ -98,7 +98,7 @@ struct CacheKillTests {
             while stores < 200 {
                 round += 1
                 let work = CacheWork(
-                    folder: scene.path, limit: CacheKillTests.limit, base: origin.base, seed: UInt64(round),
+                    directory: scene.path, limit: CacheKillTests.limit, base: origin.base, seed: UInt64(round),
                     count: 1_000_000, pages: CacheKillTests.pages)
                 let count = Int.random(in: 1...60, using: &random)
                 let delay = UInt32.random(in: 0...3000, using: &random)
@@ -134,7 +134,7 @@ struct CacheKillTests {
         try await withPages { origin in
             let works = [(1, 150), (2, 150), (3, 1_000_000)].map { (seed: UInt64, count: Int) in
                 CacheWork(
-                    folder: scene.path, limit: limit, base: origin.base, seed: seed, count: count, pages: 1000
+                    directory: scene.path, limit: limit, base: origin.base, seed: seed, count: count, pages: 1000
                 )
             }
             async let first = ClientChild.run(works[0])

@@ -11,7 +11,7 @@ import Testing
 struct CacheLostValidationTests {
     /// The way an entry is lost during its validation.
     enum Loss: String, CaseIterable, Sendable {
-        case evicted, removed, wiped, invalidated, folderRemoved, damaged
+        case evicted, removed, wiped, invalidated, directoryRemoved, damaged
     }
 
     @Test(
@@ -44,7 +44,7 @@ struct CacheLostValidationTests {
             case .removed: await cache.remove(try HTTPURL(url))
             case .wiped: await cache.removeAll()
             case .invalidated: _ = try await session.post(url, body: .bytes([1]))
-            case .folderRemoved:
+            case .directoryRemoved:
                 // A concurrent write can make the removal fail, so it is repeated.
                 #expect(await eventually { (try? scene.remove()) != nil || scene.names.isEmpty })
             case .damaged:

@@ -82,7 +82,7 @@ struct CachePowerLossTests {
             var removals: UInt64 = 0
             for cut in CachePowerLossTests.cuts(changes.count) {
                 let scene = try CacheFaultScene()
-                try LinuxFileSystem().makeFolder(scene.path)
+                try LinuxFileSystem().makeDirectory(scene.path)
                 for (name, bytes) in cut.files(after: changes) { try scene.write(bytes, to: name) }
                 let cache = try await scene.openedCache()
                 let session = scene.session(cache)

@@ -85,7 +85,7 @@ struct CacheReadFaultTests {
                 let name = try #require(scene.bodyFiles.first)
                 scene.files.fail(.init(.read, path: name, after: 1, code: EIO))
                 if isDownload {
-                    let path = FilePath(scene.folder.path).appending("whole")
+                    let path = FilePath(scene.directory.path).appending("whole")
                     try await session.save(
                         HTTPRequest(method: .get, url: origin.url("/1/\(size)")), to: path, overwrites: false)
                     let file = try LinuxFileSystem().open(path.string, for: .reading)

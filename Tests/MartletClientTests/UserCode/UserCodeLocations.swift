@@ -3,7 +3,7 @@ import Foundation
 /// The parts of the public API that accept user code, found in the sources: public functions, initializers, properties
 /// and type aliases with a closure, an asynchronous sequence or a handler of another package, and the requirements of
 /// public protocols.
-enum UserCodePlaces {
+enum UserCodeLocations {
     /// Returns the places in all library targets, as `Type.member`.
     static func inSources() throws -> Set<String> {
         // This file is four levels below the root of the package.
@@ -13,12 +13,12 @@ enum UserCodePlaces {
         let sources = root.appendingPathComponent("Sources")
         for target in try FileManager.default.contentsOfDirectory(atPath: sources.path)
         where !isLeftOut(target) {
-            let folder = sources.appendingPathComponent(target)
-            let paths = FileManager.default.enumerator(atPath: folder.path)
+            let directory = sources.appendingPathComponent(target)
+            let paths = FileManager.default.enumerator(atPath: directory.path)
             for path in (paths?.allObjects ?? []).compactMap({ $0 as? String })
             where path.hasSuffix(".swift") {
-                let source = try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
-                places.formUnion(UserCodePlaces.places(in: source))
+                let source = try String(contentsOf: directory.appendingPathComponent(path), encoding: .utf8)
+                places.formUnion(UserCodeLocations.places(in: source))
             }
         }
         return places

@@ -7,19 +7,19 @@ import MartletTestSupport
 import Testing
 
 @Suite("Offline queue: short calls, and descriptors that run out")
-struct ScarceResourceTests {
+struct DescriptorExhaustionTests {
     private static func run(
-        _ files: FaultyFileSystem, _ body: (OfflineScene, OfflineQueue, Ledger) async throws -> Void
+        _ files: FaultyFileSystem, _ body: (OfflineScene, OfflineQueue, ServerLog) async throws -> Void
     ) async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
+            try await serverLog.note(request)
             return .text("")
         } _: { scene in
             let queue = try await OfflineQueue(
-                session: OfflineScene.session, directory: scene.folder.directory,
+                session: OfflineScene.session, directory: scene.directory.directory,
                 options: OfflineQueueOptions(backoff: OfflineScene.soon), files: files)
-            try await body(scene, queue, ledger)
+            try await body(scene, queue, serverLog)
             await queue.close()
         }
     }
@@ -28,19 +28,19 @@ struct ScarceResourceTests {
     func shortCalls() async throws {
         let files = FaultyFileSystem()
         files.limitPieces(to: 7)
-        try await Self.run(files) { scene, queue, ledger in
+        try await Self.run(files) { scene, queue, serverLog in
             let large = String(repeating: "0123456789", count: 3000)
             for body in ["small", large] { try await queue.submit(try scene.request(), body: .text(body)) }
             try await queue.drained
-            #expect(ledger.effects == ["small", large])
-            #expect(try scene.folder.names() == [])
+            #expect(serverLog.effects == ["small", large])
+            #expect(try scene.directory.names() == [])
         }
     }
 
     @Test("Without free descriptors a submission throws, and stored requests wait and are sent later")
     func noDescriptors() async throws {
         let files = FaultyFileSystem()
-        try await Self.run(files) { scene, queue, ledger in
+        try await Self.run(files) { scene, queue, serverLog in
             for call in [FaultyFileSystem.Call.create, .open] {
                 files.fail(FaultyFileSystem.Fault(call, times: 2, code: EMFILE))
                 var kept = 0
@@ -55,9 +55,9 @@ struct ScarceResourceTests {
                 try await queue.drained
                 files.mend()
             }
-            #expect(Set(ledger.effects).count == ledger.effects.count)
-            #expect(ledger.entries.count == ledger.effects.count)
-            #expect(try scene.folder.names() == [])
+            #expect(Set(serverLog.effects).count == serverLog.effects.count)
+            #expect(serverLog.entries.count == serverLog.effects.count)
+            #expect(try scene.directory.names() == [])
         }
     }
 

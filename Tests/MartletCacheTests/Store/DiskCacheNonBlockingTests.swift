@@ -8,13 +8,13 @@ import Testing
 @testable import MartletCache
 
 @Suite("Lookup of entries without blocking on the disk")
-struct DiskCacheAtHandTests {
-    private let scene: CacheFolderScene
+struct DiskCacheNonBlockingTests {
+    private let scene: CacheDirectoryScene
     private let files = FaultyFileSystem(isAtHand: true)
     private let disk: DiskCache
 
     init() throws {
-        scene = try CacheFolderScene()
+        scene = try CacheDirectoryScene()
         disk = try scene.cache(files: files)
     }
 

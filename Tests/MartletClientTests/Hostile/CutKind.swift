@@ -2,7 +2,7 @@ import MartletCore
 import MartletTesting
 
 /// A way for a response to end early.
-enum CutEnding: CaseIterable, Sendable {
+enum CutKind: CaseIterable, Sendable {
     case memoryEnd
     case memoryReset
     case plainEnd
@@ -33,7 +33,7 @@ enum CutEnding: CaseIterable, Sendable {
         _ scripts: [ServerScript], run body: (HostileScene) async throws -> Void
     ) async throws {
         var configuration = SessionConfiguration.patient
-        configuration.timeouts.total = Patience.long
+        configuration.timeouts.total = TestTimeouts.long
         switch self {
         case .memoryEnd, .memoryReset:
             let mock = MockTransport(scripts: scripts)

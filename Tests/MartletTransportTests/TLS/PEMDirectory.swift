@@ -2,7 +2,7 @@ import Glibc
 import Testing
 
 /// A directory for one test, which the test removes.
-final class PEMFolder {
+final class PEMDirectory {
     let path: String
     private var files: [String] = []
 

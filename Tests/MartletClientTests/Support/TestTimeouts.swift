@@ -1,7 +1,7 @@
 import Martlet
 
 /// The timeouts of tests. A machine may stall for half a minute at any line, and a test must not fail for that reason.
-enum Patience {
+enum TestTimeouts {
     /// The timeout for an event that is certain, and quick on an idle machine.
     static let long = Duration.seconds(300)
     /// The maximum duration of a wait that everything else would end only after ``long``.
@@ -12,10 +12,10 @@ extension Timeouts {
     /// Returns timeouts that end only hangs, except those that a test sets. These may expire before the call reaches
     /// the phase under test.
     static func patient(
-        poolWait: Duration? = nil, connect: Duration? = Patience.long, head: Duration? = Patience.long,
-        idle: Duration? = Patience.long, total: Duration? = nil
+        poolWait: Duration? = nil, connect: Duration? = TestTimeouts.long, head: Duration? = TestTimeouts.long,
+        idle: Duration? = TestTimeouts.long, total: Duration? = nil
     ) -> Timeouts {
-        Timeouts(poolWait: poolWait, connect: connect, head: head, idle: idle, unread: Patience.long, total: total)
+        Timeouts(poolWait: poolWait, connect: connect, head: head, idle: idle, unread: TestTimeouts.long, total: total)
     }
 }
 

@@ -4,7 +4,7 @@ import MartletStorage
 import MartletTesting
 
 /// A temporary directory, and the files of one download in it.
-final class PartFolder {
+final class PartDirectory {
     let path: String
     let names: PartNames
 

@@ -10,7 +10,7 @@ import Testing
 @testable import MartletCore
 
 @Suite("Sessions that share a cache, and caches that share a directory")
-struct CacheSharedFolderTests {
+struct CacheSharedDirectoryTests {
     /// Pages whose bodies contain their path and version. Each unsafe request increments the version.
     final class Pages: Sendable {
         private let versions = Mutex<[String: Int]>([:])
@@ -74,7 +74,7 @@ struct CacheSharedFolderTests {
             let wrong = try await withThrowingTaskGroup(of: Int.self) { group in
                 for worker in 0..<6 {
                     group.addTask {
-                        try await CacheSharedFolderTests.work(
+                        try await CacheSharedDirectoryTests.work(
                             sessions[worker % 2], origin, seed: UInt64(worker) + 1, turns: 150, pages: 200)
                     }
                 }

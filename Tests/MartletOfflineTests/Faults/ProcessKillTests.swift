@@ -11,7 +11,7 @@ import Testing
 @testable import MartletOffline
 
 @Suite("Offline queue: killed processes and power cuts")
-struct KilledTests {
+struct ProcessKillTests {
     /// A moment at which a process is killed.
     enum Moment: CaseIterable {
         /// After the request has arrived, before it takes effect.
@@ -50,11 +50,11 @@ struct KilledTests {
         "A process killed before, during or after sending causes each effect exactly once",
         arguments: Moment.allCases)
     func killed(_ moment: Moment) async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         let trap = Trap()
         try await OfflineScene.run { request in
             if let victim = trap.victim(at: .before) { kill(victim, SIGKILL) }
-            try await ledger.note(request)
+            try await serverLog.note(request)
             if let victim = trap.victim(at: .during) { kill(victim, SIGKILL) }
             if let victim = trap.victim(at: .after) {
                 Task { kill(victim, SIGKILL) }
@@ -62,26 +62,26 @@ struct KilledTests {
             return .text("taken")
         } _: { scene in
             let submitting = try await OfflineChild.run(
-                ["submit", scene.folder.path, scene.origin.url("/n/"), "12", "3"])
+                ["submit", scene.directory.path, scene.origin.url("/n/"), "12", "3"])
             #expect(submitting.status == 0)
             let keys = submitting.lines.compactMap { line in
                 line.hasPrefix("submitted") ? String(line.split(separator: " ")[2]) : nil
             }
             #expect(keys.count == 12)
             for countdown in [1, 3, 2, 4] {
-                let child = try await OfflineChild.start(["run", scene.folder.path])
+                let child = try await OfflineChild.start(["run", scene.directory.path])
                 trap.set(countdown, moment, child.identifier)
                 await child.end()
             }
             trap.set(0, moment, 0)
-            let last = try await OfflineChild.run(["run", scene.folder.path])
+            let last = try await OfflineChild.run(["run", scene.directory.path])
             #expect(last.status == 0, "\(last.lines)")
             #expect(last.lines.allSatisfy { !$0.hasPrefix("dead") && !$0.hasPrefix("uncertain") })
-            #expect(ledger.effects.sorted() == (0..<12).map { "number \($0)" }.sorted())
-            #expect(Set(ledger.entries.compactMap(\.key)) == Set(keys), "always the same keys")
-            #expect(try scene.folder.names() == [])
+            #expect(serverLog.effects.sorted() == (0..<12).map { "number \($0)" }.sorted())
+            #expect(Set(serverLog.entries.compactMap(\.key)) == Set(keys), "always the same keys")
+            #expect(try scene.directory.names() == [])
             for lane in 0..<3 {
-                let own = ledger.effects.compactMap { Int($0.dropFirst(7)) }.filter { $0 % 3 == lane }
+                let own = serverLog.effects.compactMap { Int($0.dropFirst(7)) }.filter { $0 % 3 == lane }
                 #expect(own == own.sorted(), "in order")
             }
         }
@@ -89,15 +89,15 @@ struct KilledTests {
 
     @Test("Every request that a process reported as submitted is stored, whenever it is killed")
     func killedSubmitting() async throws {
-        let ledger = Ledger()
+        let serverLog = ServerLog()
         try await OfflineScene.run { request in
-            try await ledger.note(request)
+            try await serverLog.note(request)
             return .text("taken")
         } _: { scene in
             var said: [String] = []
             for count in [1, 3, 7, 12] {
                 let child = try await OfflineChild.start(
-                    ["both", scene.folder.path, scene.origin.url("/n/"), "1000", "2"])
+                    ["both", scene.directory.path, scene.origin.url("/n/"), "1000", "2"])
                 var own = 0
                 for await line in child.lines where line.hasPrefix("submitted") {
                     said.append(String(line.split(separator: " ")[2]))
@@ -106,12 +106,12 @@ struct KilledTests {
                 }
                 await child.end()
             }
-            let last = try await OfflineChild.run(["run", scene.folder.path])
+            let last = try await OfflineChild.run(["run", scene.directory.path])
             #expect(last.status == 0)
-            let came = ledger.entries.compactMap(\.key)
+            let came = serverLog.entries.compactMap(\.key)
             #expect(Set(said).isSubset(of: Set(came)), "none is lost")
-            // The ledger applies each key once anyway. The client is tested: one key, one body.
-            let pairs = Dictionary(ledger.entries.map { ($0.key ?? "", $0.body) }) { first, second in
+            // The serverLog applies each key once anyway. The client is tested: one key, one body.
+            let pairs = Dictionary(serverLog.entries.map { ($0.key ?? "", $0.body) }) { first, second in
                 #expect(first == second)
                 return first
             }
@@ -131,10 +131,10 @@ struct KilledTests {
             await keeping.close()
             // The record of a process that ended after it had marked the request as sent and before the response.
             for number in 1...2 {
-                var request = try QueuedRequestCodec.decode(scene.folder.contents(of: "\(number).request"))
+                var request = try QueuedRequestCodec.decode(scene.directory.contents(of: "\(number).request"))
                 request.stage = .sending
                 request.attempts = 1
-                try scene.folder.write(try QueuedRequestCodec.encode(request), to: "\(number).request")
+                try scene.directory.write(try QueuedRequestCodec.encode(request), to: "\(number).request")
             }
             let queue = try await scene.queue()
             let (ticket, letter) = try await queue.uncertain()
@@ -158,7 +158,7 @@ struct KilledTests {
             .text("", status: request.path == "/bad" ? 400 : 200)
         } _: { scene in
             let queue = try await OfflineQueue(
-                session: OfflineScene.session, directory: scene.folder.directory,
+                session: OfflineScene.session, directory: scene.directory.directory,
                 options: OfflineQueueOptions(backoff: OfflineScene.soon), files: files)
             for path in ["/good", "/bad", "/large"] {
                 let body = path == "/large" ? HTTPBody.bytes(Array(repeating: 1, count: 30_000)) : .text("x")
@@ -181,7 +181,7 @@ struct KilledTests {
         }
         var found = 0
         for cut in cuts {
-            let folder = try OfflineFolder()
+            let folder = try OfflineDirectory()
             for (name, bytes) in cut.files(after: changes) { try folder.write(bytes, to: name) }
             let queue = try await OfflineQueue(
                 session: OfflineScene.session, directory: folder.directory,

@@ -6,7 +6,7 @@ import Testing
 /// Each part of the public API that accepts user code, with its tests. They show that the code cannot block other calls
 /// or outlive its own call.
 @Suite("Public API that accepts user code")
-struct UserCodePlacesTests {
+struct UserCodeLocationsTests {
     /// The protection of a place, and its tests.
     enum Row {
         /// A call waits for the code in a separate task. All cases run in ``UserCodeTests``.
@@ -141,7 +141,7 @@ struct UserCodePlacesTests {
 
     @Test("The table has exactly the places that accept user code")
     func tableIsComplete() throws {
-        let found = try UserCodePlaces.inSources()
+        let found = try UserCodeLocations.inSources()
         let missing = found.subtracting(Self.table.keys).sorted()
         let gone = Set(Self.table.keys).subtracting(found).sorted()
         #expect(missing.isEmpty, "places without a row: \(missing)")
@@ -185,7 +185,7 @@ struct UserCodePlacesTests {
             "Hook.ask", "Hook.isFast", "Settings.Handler", "Settings.serializer", "Settings.init",
             "Settings.changes", "Settings.metricsFactory", "Settings.logger", "Settings.once", "Session.with",
         ]
-        #expect(UserCodePlaces.places(in: source) == expected)
+        #expect(UserCodeLocations.places(in: source) == expected)
     }
 
     // MARK: Synchronous code
@@ -211,7 +211,7 @@ struct UserCodePlacesTests {
             }
             try await scene.call(session, origin)
             #expect(scene.entered.count > 0)
-            #expect(await eventually(within: Patience.long) { nested.count == 1 })
+            #expect(await eventually(within: TestTimeouts.long) { nested.count == 1 })
             await session.invalidateAndCancel()
         }
     }
@@ -234,7 +234,7 @@ struct UserCodePlacesTests {
             }
             // The invalidation may be too late to cancel the call.
             try? await scene.call(session, origin)
-            #expect(await eventually(within: Patience.long) { returned.count == 1 })
+            #expect(await eventually(within: TestTimeouts.long) { returned.count == 1 })
             #expect(session.runningCallCount == 0)
         }
     }
@@ -272,7 +272,7 @@ struct UserCodePlacesTests {
         try await outside(hook) { scene, session, origin in
             scene.run { await scene.block() }
             let work = Task { try await scene.work(session, origin) }
-            #expect(await eventually(within: Patience.long) { scene.entered.count > 0 })
+            #expect(await eventually(within: TestTimeouts.long) { scene.entered.count > 0 })
             work.cancel()
             _ = await work.result
             scene.release()
@@ -286,7 +286,7 @@ struct UserCodePlacesTests {
         try await outside(hook) { scene, session, origin in
             scene.run { await scene.block() }
             let work = Task { try await scene.work(session, origin) }
-            #expect(await eventually(within: Patience.long) { scene.entered.count > 0 })
+            #expect(await eventually(within: TestTimeouts.long) { scene.entered.count > 0 })
             await session.invalidateAndCancel()
             #expect(session.runningCallCount == 0)
             work.cancel()
@@ -315,7 +315,7 @@ struct UserCodePlacesTests {
                 returned.add()
             }
             let work = Task { try await scene.work(session, origin) }
-            #expect(await eventually(within: Patience.long) { returned.count > 0 })
+            #expect(await eventually(within: TestTimeouts.long) { returned.count > 0 })
             work.cancel()
             _ = await work.result
             #expect(session.runningCallCount == 0)

@@ -2,7 +2,7 @@ import Glibc
 
 /// A kind of directory that Martlet stores files in, and the rules that distinguish it from a directory of another
 /// program, which must not be changed. Its mark is in the file `lock`, and exists as soon as a directory is used.
-package struct FolderKind: Sendable {
+package struct DirectoryKind: Sendable {
     /// The result of inspecting a directory.
     package enum Finding: Hashable, Sendable {
         /// The directory has the mark of the kind.
@@ -47,13 +47,13 @@ package struct FolderKind: Sendable {
     /// The number of bytes to read of a file. A file system loses at least that many together.
     private static let pieceByteCount = 512
     /// The kind of a response cache.
-    package static let cache = FolderKind(mark: cacheMark, offset: 0, newLock: cacheMark)
+    package static let cache = DirectoryKind(mark: cacheMark, offset: 0, newLock: cacheMark)
 
     /// The kind of a directory of records.
     /// - Parameter suffix: The suffix of the records, such as `request`.
-    package static func records(_ suffix: String) -> FolderKind {
+    package static func records(_ suffix: String) -> DirectoryKind {
         let mark = recordMark + suffix.utf8 + [0x0A]
-        return FolderKind(mark: mark, offset: recordMarkOffset, newLock: RecordDirectory.noted(0) + mark)
+        return DirectoryKind(mark: mark, offset: recordMarkOffset, newLock: RecordDirectory.encoded(0) + mark)
     }
 
     /// The mark in the lock file.
@@ -74,22 +74,22 @@ package struct FolderKind: Sendable {
     {
         var isForeignLock = false
         do throws(StorageError) {
-            guard let lock = try FolderKind.beginning(of: "\(path)/\(FolderKind.lockName)", files) else {
+            guard let lock = try DirectoryKind.beginning(of: "\(path)/\(DirectoryKind.lockName)", files) else {
                 // Martlet never creates a link, directory or device of that name.
-                return .foreign("its “\(FolderKind.lockName)” is not a file")
+                return .foreign("its “\(DirectoryKind.lockName)” is not a file")
             }
             if lock.dropFirst(offset).starts(with: mark) { return .marked }
-            if let other = FolderKind.name(ofMarkIn: lock) { return .foreign("it is the directory of \(other)") }
+            if let other = DirectoryKind.name(ofMarkIn: lock) { return .foreign("it is the directory of \(other)") }
             if isLock(lock) { return .unmarked }
             isForeignLock = !newLock.starts(with: lock) && !lock.allSatisfy { $0 == 0 }
         } catch  where error.code == ENOENT {}
-        let names = try files.names(inFolder: path).filter { $0 != FolderKind.lockName }.sorted()
+        let names = try files.names(inDirectory: path).filter { $0 != DirectoryKind.lockName }.sorted()
         var reason: String?
         var companion: String?
         for name in names {
             switch classify(name) {
             case .typed:
-                switch try FolderKind.content(of: "\(path)/\(name)", files) {
+                switch try DirectoryKind.content(of: "\(path)/\(name)", files) {
                 case .ours: return .unmarked
                 case .torn: break
                 case .foreign: reason = reason ?? "another program wrote its file “\(name)”"
@@ -99,7 +99,7 @@ package struct FolderKind: Sendable {
             case .other: reason = reason ?? "it contains “\(name)”"
             }
         }
-        if isForeignLock { reason = reason ?? "another program wrote its file “\(FolderKind.lockName)”" }
+        if isForeignLock { reason = reason ?? "another program wrote its file “\(DirectoryKind.lockName)”" }
         if let reason = reason ?? companion.map({ "it contains “\($0)”" }) { return .foreign(reason) }
         return .unmarked
     }

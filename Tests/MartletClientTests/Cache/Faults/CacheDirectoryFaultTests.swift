@@ -11,7 +11,7 @@ import Testing
 @testable import MartletCore
 
 @Suite("Requests through a cache whose directory is invalid")
-struct CacheFolderFaultTests {
+struct CacheDirectoryFaultTests {
     @Test("A directory that is removed in use is created again, readable only by its owner")
     func removed() async throws {
         let scene = try CacheFaultScene()

@@ -5,10 +5,10 @@ import Testing
 @testable import MartletCache
 
 @Suite("Size of the cache directory itself")
-struct DiskCacheFolderSizeTests {
+struct DiskCacheDirectorySizeTests {
     @Test("The directory, with the names of many small entries, and its files stay within the limit")
     func manyNames() async throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let limit: UInt64 = 6 << 20
         let cache = try scene.cache(limit: limit)
         cache.load()
@@ -26,7 +26,7 @@ struct DiskCacheFolderSizeTests {
 
     @Test("A directory that is larger than the limit stores no entry, and no call fails")
     func noRoom() async throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         do {
             let cache = try scene.cache(limit: 16 << 20)
             for number in 0..<1000 {

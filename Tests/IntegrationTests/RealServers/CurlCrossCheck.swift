@@ -2,7 +2,7 @@ import Martlet
 import Testing
 
 /// A client's view of a response, in a form that allows comparing two clients.
-struct SecondOpinion: Equatable {
+struct CurlCrossCheck: Equatable {
     /// One request for both clients.
     struct Question: Sendable, CustomTestStringConvertible {
         var method = "GET"
@@ -29,14 +29,14 @@ struct SecondOpinion: Equatable {
     }
 
     /// Sends the request by curl.
-    static func curl(_ question: Question, _ options: [String] = []) async throws -> SecondOpinion {
+    static func curl(_ question: Question, _ options: [String] = []) async throws -> CurlCrossCheck {
         // With `-X HEAD` curl would wait for a body.
         let method = question.method == "HEAD" ? ["--head"] : ["-X", question.method]
         let headers = question.headers.flatMap { ["-H", "\($0.name): \($0.value)"] }
         let answer = try await Curl.run(options + method + headers + [question.url])
         #expect(answer.exitCode == 0, "\(answer.message)")
         let isHead = question.method == "HEAD"
-        return SecondOpinion(
+        return CurlCrossCheck(
             status: answer.status,
             fields: answer.headers.filter { isCompared($0.name) }.map {
                 Field(name: $0.name, value: $0.value)
@@ -46,7 +46,7 @@ struct SecondOpinion: Equatable {
     }
 
     /// Sends the request by Martlet.
-    static func martlet(_ question: Question, _ session: HTTPSession) async throws -> SecondOpinion {
+    static func martlet(_ question: Question, _ session: HTTPSession) async throws -> CurlCrossCheck {
         let method = try #require(HTTPRequest.Method(question.method))
         var headers = HTTPFields()
         for header in question.headers {
@@ -59,7 +59,7 @@ struct SecondOpinion: Equatable {
         let answer = try await session.send(
             HTTPRequest(method: method, url: question.url, headers: headers), options: options)
         let fields = Array(answer.rawHead.fields) + Array(answer.rawTrailers ?? FieldBlock())
-        return SecondOpinion(
+        return CurlCrossCheck(
             status: answer.response.status.code,
             fields: fields.filter { isCompared($0.name) }.map { Field(name: $0.name, value: $0.value) },
             body: answer.body)

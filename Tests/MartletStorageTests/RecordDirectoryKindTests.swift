@@ -5,7 +5,7 @@ import MartletTestSupport
 import Testing
 
 @Suite("Directories that a record store accepts")
-struct RecordFolderKindTests {
+struct RecordDirectoryKindTests {
     /// The files in a directory before it is opened for records.
     struct Contents: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -50,7 +50,7 @@ struct RecordFolderKindTests {
             Contents("zeros", ["3.\(kind).new": zeros, "lock": zeros]),
             Contents(
                 "the mark and notes",
-                ["lock": earlierLock + FolderKind.records(kind).mark, "notes.txt": [1]]),
+                ["lock": earlierLock + DirectoryKind.records(kind).mark, "notes.txt": [1]]),
             Contents("another program's lock", ["lock": Array("1234".utf8)], rejection: "file “lock”"),
             Contents(
                 "another program's lock of twelve bytes", ["lock": Array("twelve bytes".utf8)],
@@ -73,9 +73,9 @@ struct RecordFolderKindTests {
                 rejection: "“2.\(kind)”"),
             Contents("records of another kind", ["1.\(other)": record], rejection: "it contains “1.\(other)”"),
             Contents(
-                "the mark of another kind", ["lock": earlierLock + FolderKind.records(other).mark],
+                "the mark of another kind", ["lock": earlierLock + DirectoryKind.records(other).mark],
                 rejection: "it is the directory of"),
-            Contents("a response cache", ["lock": FolderKind.cache.mark], rejection: "a response cache"),
+            Contents("a response cache", ["lock": DirectoryKind.cache.mark], rejection: "a response cache"),
         ]
     }
 
@@ -84,9 +84,9 @@ struct RecordFolderKindTests {
         arguments: ["item", "request"])
     func taken(_ kind: String) throws {
         let files = LinuxFileSystem()
-        for contents in RecordFolderKindTests.contents(kind) {
+        for contents in RecordDirectoryKindTests.contents(kind) {
             let path = FileManager.default.temporaryDirectory.path + "/martlet-kind-\(UUID().uuidString)"
-            try files.makeFolder(path)
+            try files.makeDirectory(path)
             defer { try? FileManager.default.removeItem(atPath: path) }
             for (name, bytes) in contents.files {
                 try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
@@ -97,10 +97,10 @@ struct RecordFolderKindTests {
             guard let rejection = contents.rejection else {
                 for _ in 0..<2 {
                     let folder = try RecordDirectory(path: path, kind: kind, hasBodies: true, files: files)
-                    let mark = read("lock").dropFirst(FolderKind.recordMarkOffset)
-                    #expect(mark.starts(with: FolderKind.records(kind).mark), "\(contents.testDescription)")
+                    let mark = read("lock").dropFirst(DirectoryKind.recordMarkOffset)
+                    #expect(mark.starts(with: DirectoryKind.records(kind).mark), "\(contents.testDescription)")
                     _ = try folder.numbers()
-                    let isKnown = contents.files["lock"]?.starts(with: RecordFolderKindTests.earlierLock)
+                    let isKnown = contents.files["lock"]?.starts(with: RecordDirectoryKindTests.earlierLock)
                     if isKnown == true { #expect(folder.lastNumber >= 5) }
                     try folder.add(folder.lastNumber + 1, [1])
                     folder.release()
@@ -115,15 +115,15 @@ struct RecordFolderKindTests {
                 continue
             }
             #expect(reason.contains(rejection), "\(contents.testDescription): \(reason)")
-            #expect(try files.names(inFolder: path).sorted() == contents.files.keys.sorted())
+            #expect(try files.names(inDirectory: path).sorted() == contents.files.keys.sorted())
             for (name, bytes) in contents.files { #expect(read(name) == bytes) }
         }
     }
 
     /// Runs a test in a new directory.
-    private func inFolder(_ body: (String) throws -> Void) throws {
+    private func inDirectory(_ body: (String) throws -> Void) throws {
         let path = FileManager.default.temporaryDirectory.path + "/martlet-kind-\(UUID().uuidString)"
-        try LinuxFileSystem().makeFolder(path)
+        try LinuxFileSystem().makeDirectory(path)
         defer { try? FileManager.default.removeItem(atPath: path) }
         try body(path)
     }
@@ -132,11 +132,11 @@ struct RecordFolderKindTests {
         "A link, a directory or a pipe instead of a record file is rejected unchanged",
         arguments: ["lock", "1.item"], ["link", "folder", "pipe"])
     func things(_ name: String, _ thing: String) throws {
-        try inFolder { path in
-            try inFolder { other in
-                try Data(RecordFolderKindTests.earlierLock).write(to: URL(fileURLWithPath: "\(other)/target"))
+        try inDirectory { path in
+            try inDirectory { other in
+                try Data(RecordDirectoryKindTests.earlierLock).write(to: URL(fileURLWithPath: "\(other)/target"))
                 switch thing {
-                case "folder": try LinuxFileSystem().makeFolder("\(path)/\(name)")
+                case "folder": try LinuxFileSystem().makeDirectory("\(path)/\(name)")
                 case "pipe": #expect(unsafe mkfifo("\(path)/\(name)", 0o600) == 0)
                 default:
                     try FileManager.default.createSymbolicLink(
@@ -149,14 +149,14 @@ struct RecordFolderKindTests {
                     Issue.record("\(name), \(thing): \(String(describing: error))")
                     return
                 }
-                #expect(try LinuxFileSystem().names(inFolder: path) == [name])
+                #expect(try LinuxFileSystem().names(inDirectory: path) == [name])
             }
         }
     }
 
     @Test("An unreadable directory is left unchanged", arguments: ["lock", "1.item"])
     func unreadable(_ name: String) throws {
-        try inFolder { path in
+        try inDirectory { path in
             try Data().write(to: URL(fileURLWithPath: "\(path)/\(name)"))
             let files = FaultyFileSystem()
             files.fail(.init(.open, path: "/\(name)", code: EACCES))
@@ -168,18 +168,18 @@ struct RecordFolderKindTests {
                 return
             }
             #expect(fault.code == EACCES && fault.path == "\(path)/\(name)")
-            #expect(try LinuxFileSystem().names(inFolder: path) == [name])
+            #expect(try LinuxFileSystem().names(inDirectory: path) == [name])
         }
     }
 
     @Test("No record is created until the marker file is on disk")
     func unmarked() throws {
-        try inFolder { path in
+        try inDirectory { path in
             let files = FaultyFileSystem()
             files.fail(.init(.sync, times: 2, code: EIO))
             let folder = try RecordDirectory(path: path, kind: "request", hasBodies: true, files: files)
             #expect(throws: StorageError.self) { try folder.createBody(1) }
-            #expect(try LinuxFileSystem().names(inFolder: path) == ["lock"])
+            #expect(try LinuxFileSystem().names(inDirectory: path) == ["lock"])
             _ = try folder.createBody(1)
             folder.release()
             let next = try RecordDirectory(

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// A directory that is removed when its last reference is released.
-final class TemporaryFolder: Sendable {
+final class TemporaryDirectory: Sendable {
     let path: String
 
     init() throws {

@@ -3,7 +3,7 @@ import MartletTesting
 import Testing
 
 /// A wall clock for programs that can be set while they run, by `libfaketime`. Monotonic clocks are not affected.
-struct FalseClock: Sendable {
+struct ShiftedClock: Sendable {
     private let path: String
 
     /// Makes a clock whose setting is a file in a directory.

@@ -7,10 +7,10 @@ import MartletTestSupport
 import Testing
 
 @Suite("Offline queue: full queues and failing disks")
-struct FullTests {
+struct DiskFullTests {
     private static func queue(_ scene: OfflineScene, _ files: FaultyFileSystem) async throws -> OfflineQueue {
         try await OfflineQueue(
-            session: OfflineScene.session, directory: scene.folder.directory,
+            session: OfflineScene.session, directory: scene.directory.directory,
             options: OfflineQueueOptions(backoff: OfflineScene.soon, sendsRequests: false), files: files)
     }
 
@@ -47,7 +47,7 @@ struct FullTests {
             #expect(error?.message.contains("full") == true)
             try await queue.drained
             #expect(
-                try scene.folder.names().filter { $0.hasSuffix(".body") } == ["1.body"],
+                try scene.directory.names().filter { $0.hasSuffix(".body") } == ["1.body"],
                 "nothing half-written")
             for entry in await queue.entries { try await queue.drop(entry.ticket.id) }
             try await queue.submit(try scene.request(), body: large)
@@ -71,7 +71,7 @@ struct FullTests {
                 return await group.reduce(into: 0) { if $1 { $0 += 1 } }
             }
             #expect(taken == 10)
-            #expect(try scene.folder.names().count == 10)
+            #expect(try scene.directory.names().count == 10)
             await queue.close()
         }
     }
@@ -90,16 +90,16 @@ struct FullTests {
                     while isFailing {
                         try await OfflineScene.run { scene in
                             let files = FaultyFileSystem()
-                            let queue = try await FullTests.queue(scene, files)
+                            let queue = try await DiskFullTests.queue(scene, files)
                             try await queue.submit(try scene.request(), body: .text("intact"), tag: "intact")
-                            let before = try scene.folder.names()
+                            let before = try scene.directory.names()
                             files.fail(FaultyFileSystem.Fault(call, after: skipped, times: 1, code: code))
                             do {
                                 try await queue.submit(try scene.request(), body: body)
                                 isFailing = false
                             } catch let error as HTTPError {
                                 #expect(error.code == (code == EIO ? .fileFailed : .diskFull))
-                                #expect(try scene.folder.names() == before, "\(call) \(skipped)")
+                                #expect(try scene.directory.names() == before, "\(call) \(skipped)")
                                 #expect(await queue.pendingCount == 1)
                             }
                             files.mend()
@@ -138,7 +138,7 @@ struct FullTests {
                     FaultyFileSystem.Fault(call, path: ".request", after: 0, times: .max, code: ENOSPC))
             }
             let queue = try await OfflineQueue(
-                session: OfflineScene.session, directory: scene.folder.directory,
+                session: OfflineScene.session, directory: scene.directory.directory,
                 options: OfflineQueueOptions(backoff: OfflineScene.soon), files: files)
             while await queue.pendingCount > 1 { await Task.yield() }
             #expect(scene.origin.requests.count == 3)
@@ -152,14 +152,14 @@ struct FullTests {
     @Test("A disk failure during a delivery loses and repeats nothing: the result is written later")
     func failingEnds() async throws {
         for call in [FaultyFileSystem.Call.remove, .sync, .create, .write, .rename] {
-            let ledger = Ledger()
+            let serverLog = ServerLog()
             try await OfflineScene.run { request in
-                try await ledger.note(request)
+                try await serverLog.note(request)
                 return .text("", status: request.path == "/dead" ? 400 : 200)
             } _: { scene in
                 let files = FaultyFileSystem()
                 let queue = try await OfflineQueue(
-                    session: OfflineScene.session, directory: scene.folder.directory,
+                    session: OfflineScene.session, directory: scene.directory.directory,
                     options: OfflineQueueOptions(backoff: OfflineScene.soon), files: files)
                 let origin = scene.origin
                 files.fail(FaultyFileSystem.Fault(call, after: 12, times: 6, code: EIO))
@@ -169,8 +169,8 @@ struct FullTests {
                     while (try? await queue.submit(request, body: .text("\(number)"), lane: "a")) == nil {}
                 }
                 try await queue.drained
-                #expect(ledger.effects.count == 8, "\(call)")
-                #expect(ledger.effects == ledger.effects.sorted())
+                #expect(serverLog.effects.count == 8, "\(call)")
+                #expect(serverLog.effects == serverLog.effects.sorted())
                 #expect(await queue.entries.count == 3)
                 #expect(origin.requests.count >= 8)
                 await queue.close()
@@ -183,7 +183,7 @@ struct FullTests {
         try await OfflineScene.run { scene in
             let files = FaultyFileSystem()
             let queue = try await OfflineQueue(
-                session: OfflineScene.session, directory: scene.folder.directory,
+                session: OfflineScene.session, directory: scene.directory.directory,
                 options: OfflineQueueOptions(backoff: OfflineScene.soon), files: files)
             files.fail(FaultyFileSystem.Fault(.read, path: ".request", times: 3, code: EIO))
             try await queue.submit(try scene.request(), tag: "kept")

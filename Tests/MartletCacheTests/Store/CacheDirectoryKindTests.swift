@@ -7,7 +7,7 @@ import Testing
 @testable import MartletCache
 
 @Suite("Directories that a cache accepts")
-struct CacheFolderKindTests {
+struct CacheDirectoryKindTests {
     /// The files in a directory before a cache is opened there.
     struct Contents: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -73,13 +73,13 @@ struct CacheFolderKindTests {
         "A new or empty directory or one of a cache is accepted, and others are rejected unchanged",
         arguments: contents)
     func taken(_ contents: Contents) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         for (name, text) in contents.files { try scene.write(Array(text.utf8), to: name) }
         guard let rejection = contents.rejection else {
             let cache = try scene.cache()
-            #expect(try scene.contents("lock").starts(with: FolderKind.cache.mark) || cache.put("a"))
+            #expect(try scene.contents("lock").starts(with: DirectoryKind.cache.mark) || cache.put("a"))
             #expect(cache.put("b") && cache.seed(of: "b") == 1)
-            #expect(try scene.contents("lock").starts(with: FolderKind.cache.mark))
+            #expect(try scene.contents("lock").starts(with: DirectoryKind.cache.mark))
             _ = try scene.cache()
             _ = try DiskCache(existing: scene.path)
             return
@@ -94,7 +94,7 @@ struct CacheFolderKindTests {
     }
 
     /// Returns whether a cache reported that its directory cannot be used.
-    private func isUnavailable(_ scene: CacheFolderScene) -> Bool {
+    private func isUnavailable(_ scene: CacheDirectoryScene) -> Bool {
         scene.events.contains { if case .unavailable = $0 { true } else { false } }
     }
 
@@ -102,12 +102,12 @@ struct CacheFolderKindTests {
         "A link, a directory or a pipe instead of a cache file is rejected unchanged",
         arguments: ["lock", "index"], ["link", "loose link", "folder", "pipe"])
     func things(_ name: String, _ thing: String) throws {
-        let scene = try CacheFolderScene()
-        let target = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
+        let target = try CacheDirectoryScene()
         try target.write(Array(name == "lock" ? "MRTl".utf8 : "MRTi".utf8), to: "target")
         let path = "\(scene.path)/\(name)"
         switch thing {
-        case "folder": try LinuxFileSystem().makeFolder(path)
+        case "folder": try LinuxFileSystem().makeDirectory(path)
         case "pipe": #expect(unsafe mkfifo(path, 0o600) == 0)
         default:
             try FileManager.default.createSymbolicLink(
@@ -122,7 +122,7 @@ struct CacheFolderKindTests {
 
     @Test("An unreadable directory is left unchanged", arguments: ["lock", "index", ""])
     func unreadable(_ name: String) throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         for name in ["index", "lock"] { try scene.write([], to: name) }
         let files = FaultyFileSystem()
         if name.isEmpty {
@@ -140,17 +140,17 @@ struct CacheFolderKindTests {
 
     @Test("A directory is accepted even if syncing the disk fails")
     func unsynced() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         files.fail(.init(.sync, code: EINVAL))
         let cache = try scene.cache(files: files)
-        #expect(try scene.contents("lock") == FolderKind.cache.mark)
+        #expect(try scene.contents("lock") == DirectoryKind.cache.mark)
         #expect(cache.put("a") && !isUnavailable(scene))
     }
 
     @Test("Nothing is stored while the marker file cannot be written")
     func unmarked() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let files = FaultyFileSystem()
         files.fail(.init(.write, path: "/lock", code: EIO))
         let cache = try scene.cache(files: files)
@@ -160,7 +160,7 @@ struct CacheFolderKindTests {
 
     @Test("A directory that another program takes over while the cache is open is not written to")
     func replaced() throws {
-        let scene = try CacheFolderScene()
+        let scene = try CacheDirectoryScene()
         let cache = try scene.cache()
         #expect(cache.put("a"))
         for name in try scene.names { try LinuxFileSystem().remove("\(scene.path)/\(name)") }

@@ -7,7 +7,7 @@ import Testing
 extension OneAtATime {
     /// Thousands of concurrent requests. The tests run one at a time.
     @Suite("Thousands of requests over few connections", .serialized)
-    struct PoolTruthTests {
+    struct PoolAccountingTests {
         /// The highest observed value.
         private final class Peak: Sendable {
             private let value = Mutex(0)
@@ -29,12 +29,12 @@ extension OneAtATime {
         @Test("Without cancellations the server never sees more connections than allowed, and each is reused")
         func limitHolds() async throws {
             let peak = Peak()
-            let ledger = Mutex<OriginRecorder?>(nil)
+            let recorder = Mutex<OriginRecorder?>(nil)
             try await TestOrigin.withOrigin { request in
-                peak.note(ledger.withLock { $0 }?.counts.openConnections ?? .max)
+                peak.note(recorder.withLock { $0 }?.counts.openConnections ?? .max)
                 return .text(request.path)
             } run: { origin in
-                ledger.withLock { $0 = origin.recorder }
+                recorder.withLock { $0 = origin.recorder }
                 let session = HTTPSession.own { configuration in
                     configuration.pool.connectionsPerHost = 64
                     configuration.pool.totalConnections = 64
@@ -52,7 +52,7 @@ extension OneAtATime {
                 #expect(peak.most <= 64)
                 #expect(origin.connectionCount <= 64)
                 #expect(origin.recorder.counts.requests == 2_000)
-                #expect(PoolTruthTests.isAtRest(session.poolStatus))
+                #expect(PoolAccountingTests.isAtRest(session.poolStatus))
                 #expect(session.poolStatus.idle == origin.connectionCount)
             }
         }
@@ -130,7 +130,7 @@ extension OneAtATime {
                 // A slot in the pool is released just before its descriptor is closed, so the next connection may open
                 // in between.
                 #expect(descriptors.most <= 96)
-                #expect(await eventually { PoolTruthTests.isAtRest(session.poolStatus) })
+                #expect(await eventually { PoolAccountingTests.isAtRest(session.poolStatus) })
                 #expect(session.runningCallCount == 0)
                 #expect(
                     await eventually { OpenSockets.count(toPort: origin.port) == session.poolStatus.idle })
@@ -145,12 +145,12 @@ extension OneAtATime {
         @Test("The total limit applies across hosts")
         func totalLimit() async throws {
             let peak = Peak()
-            let ledger = Mutex<OriginRecorder?>(nil)
+            let recorder = Mutex<OriginRecorder?>(nil)
             try await TestOrigin.withOrigin { request in
-                peak.note(ledger.withLock { $0 }?.counts.openConnections ?? .max)
+                peak.note(recorder.withLock { $0 }?.counts.openConnections ?? .max)
                 return .text("x")
             } run: { origin in
-                ledger.withLock { $0 = origin.recorder }
+                recorder.withLock { $0 = origin.recorder }
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(("127.0.0.1", origin.port))
                     configuration.pool.connectionsPerHost = 4
@@ -169,7 +169,7 @@ extension OneAtATime {
                 }
                 #expect(sampled.most <= 8)
                 #expect(origin.recorder.counts.requests == 600)
-                #expect(await eventually { PoolTruthTests.isAtRest(session.poolStatus) })
+                #expect(await eventually { PoolAccountingTests.isAtRest(session.poolStatus) })
             }
         }
     }

@@ -9,15 +9,15 @@ import Testing
 
 /// Caches that are opened separately share only the contents of their directory, as those of different processes do.
 @Suite("Caches in a shared directory")
-struct SharedFolderTests {
+struct SharedDirectoryTests {
     /// Makes a session with its own cache in the directory.
-    private func session(_ folder: TemporaryFolder, memory: ByteCount) throws -> HTTPSession {
+    private func session(_ folder: TemporaryDirectory, memory: ByteCount) throws -> HTTPSession {
         let cache = try ResponseCache.at(FilePath(folder.path).appending("cache"), memory: memory)
         return HTTPSession.own { $0.cache = cache }
     }
 
-    private func run(_ body: (TestOrigin, TemporaryFolder) async throws -> Void) async throws {
-        let folder = try TemporaryFolder()
+    private func run(_ body: (TestOrigin, TemporaryDirectory) async throws -> Void) async throws {
+        let folder = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             request.method == .get
                 ? ResponseCacheTests.fresh("\(request.connection.number).\(request.number)")

@@ -5,13 +5,13 @@ import Synchronization
 @testable import MartletCache
 
 /// A directory for caches, and the events of the caches in it.
-final class CacheFolderScene: Sendable {
+final class CacheDirectoryScene: Sendable {
     let path: String
     private let heard = Mutex<[DiskCacheEvent]>([])
 
     init() throws {
         path = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString)").path
-        try LinuxFileSystem().makeFolder(path)
+        try LinuxFileSystem().makeDirectory(path)
     }
 
     deinit {
@@ -33,7 +33,7 @@ final class CacheFolderScene: Sendable {
 
     /// The file names in the directory.
     var names: [String] {
-        get throws { try LinuxFileSystem().names(inFolder: path).sorted() }
+        get throws { try LinuxFileSystem().names(inDirectory: path).sorted() }
     }
 
     /// The cache's files, except the lock and the index.

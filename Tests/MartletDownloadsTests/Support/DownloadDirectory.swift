@@ -4,7 +4,7 @@ import MartletTestSupport
 import SystemPackage
 
 /// A directory for one download, removed with the last reference to it.
-final class DownloadFolder: Sendable {
+final class DownloadDirectory: Sendable {
     let path: String
 
     init() throws {
@@ -27,7 +27,7 @@ final class DownloadFolder: Sendable {
 
     /// The files next to the target from which a download resumes.
     func parts() throws -> [String] {
-        try names().filter { DownloadFolder.isPart($0) }
+        try names().filter { DownloadDirectory.isPart($0) }
     }
 
     static func isPart(_ name: String) -> Bool {

@@ -2,8 +2,8 @@ import Martlet
 import Testing
 
 @Suite("Responses as Martlet and curl see them")
-struct SecondOpinionTests {
-    private typealias Question = SecondOpinion.Question
+struct CurlCrossCheckTests {
+    private typealias Question = CurlCrossCheck.Question
 
     /// The requests for every server.
     private let common: [(method: String, path: String, headers: [(name: String, value: String)])] = [
@@ -32,8 +32,8 @@ struct SecondOpinionTests {
     ) async throws {
         for (method, path, headers) in common + more {
             let question = Question(method: method, url: base + path, headers: headers)
-            let curl = try await SecondOpinion.curl(question, options)
-            let martlet = try await SecondOpinion.martlet(question, session)
+            let curl = try await CurlCrossCheck.curl(question, options)
+            let martlet = try await CurlCrossCheck.martlet(question, session)
             #expect(martlet.status == curl.status, "\(question.testDescription)")
             #expect(martlet.fields == curl.fields, "\(question.testDescription)")
             #expect(martlet.body == curl.body, "\(question.testDescription)")
@@ -107,9 +107,9 @@ struct SecondOpinionTests {
                 let question = Question(
                     url: server.url(server.port, "/\(name)", scheme: "https"),
                     headers: [("Connection", "close")])
-                let curl = try await SecondOpinion.curl(
+                let curl = try await CurlCrossCheck.curl(
                     question, ["--cacert", server.certificates.authority])
-                let martlet = try await SecondOpinion.martlet(question, session)
+                let martlet = try await CurlCrossCheck.martlet(question, session)
                 #expect(martlet == curl, "\(name)")
             }
         }

@@ -2,7 +2,7 @@ import Foundation
 import SystemPackage
 
 /// A directory for a queue, removed with the last reference to it.
-final class OfflineFolder: Sendable {
+final class OfflineDirectory: Sendable {
     let path: String
 
     init() throws {
@@ -42,7 +42,7 @@ final class OfflineFolder: Sendable {
         try FileManager.default.removeItem(atPath: "\(path)/\(name)")
     }
 
-    func makeFolder(_ name: String) throws {
+    func makeDirectory(_ name: String) throws {
         try FileManager.default.createDirectory(atPath: "\(path)/\(name)", withIntermediateDirectories: true)
     }
 

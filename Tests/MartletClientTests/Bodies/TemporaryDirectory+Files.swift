@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Martlet
 
-extension TemporaryFolder {
+extension TemporaryDirectory {
     /// The path of a file in the directory.
     func path(_ name: String) -> FilePath { FilePath(path + "/" + name) }
 

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The directory `Fuzz` of the checkout from which these tests were compiled.
-enum FuzzFolder {
+enum FuzzDirectory {
     private static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Fuzz")
@@ -24,8 +24,8 @@ enum FuzzFolder {
     }
 
     /// Returns the names in a directory in order; empty if it does not exist.
-    static func names(in folder: String) throws -> [String] {
-        let path = root.appendingPathComponent(folder).path
+    static func names(in directory: String) throws -> [String] {
+        let path = root.appendingPathComponent(directory).path
         guard FileManager.default.fileExists(atPath: path) else { return [] }
         return try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     }

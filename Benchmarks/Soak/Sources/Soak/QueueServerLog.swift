@@ -3,7 +3,7 @@ import MartletTesting
 import Synchronization
 
 /// A server that records the effects by key, and can trigger an action at a moment of a request.
-final class QueueLedger: Sendable {
+final class QueueServerLog: Sendable {
     /// A moment in the processing of a request.
     enum Moment: CaseIterable, Sendable {
         /// The moment after the arrival and before the effect.

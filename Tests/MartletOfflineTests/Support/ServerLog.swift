@@ -2,7 +2,7 @@ import MartletTesting
 import Synchronization
 
 /// A server's record of every request that arrived and of the effects, by key.
-final class Ledger: Sendable {
+final class ServerLog: Sendable {
     /// A request that arrived at the server.
     struct Entry: Sendable {
         var key: String?
