@@ -60,21 +60,21 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.4.0"),
     ],
     targets: [
-        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
-        .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
-        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
-        .systemLibrary(name: "CPng", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
+        .systemLibrary(name: "CMartletOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CMartletZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CMartletExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+        .systemLibrary(name: "CMartletBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CMartletZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CMartletPng", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
         .systemLibrary(
-            name: "CTurboJPEG", pkgConfig: "libturbojpeg", providers: [.apt(["libturbojpeg0-dev"])]),
-        .target(name: "CLinux"),
+            name: "CMartletTurboJPEG", pkgConfig: "libturbojpeg", providers: [.apt(["libturbojpeg0-dev"])]),
+        .target(name: "CMartletLinux"),
         .target(name: "MartletWire", swiftSettings: strict),
         .target(name: "MartletURL", swiftSettings: strict),
         .target(
-            name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", "MartletURL", systemPackage],
+            name: "MartletTransport", dependencies: ["CMartletOpenSSL", "CMartletLinux", "MartletURL", systemPackage],
             swiftSettings: strict),
-        .target(name: "MartletStorage", dependencies: ["CZlib", "CLinux"], swiftSettings: strict),
+        .target(name: "MartletStorage", dependencies: ["CMartletZlib", "CMartletLinux"], swiftSettings: strict),
         .target(
             name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport"],
             swiftSettings: strict),
@@ -93,9 +93,9 @@ let package = Package(
         .target(
             name: "MartletContent",
             dependencies: [
-                "CZlib", "MartletWire", "MartletURL", httpTypes, systemPackage,
-                .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
-                .target(name: "CZstd", condition: .when(traits: ["Zstandard"])),
+                "CMartletZlib", "MartletWire", "MartletURL", httpTypes, systemPackage,
+                .target(name: "CMartletBrotli", condition: .when(traits: ["Brotli"])),
+                .target(name: "CMartletZstd", condition: .when(traits: ["Zstandard"])),
             ],
             swiftSettings: strict),
         .target(
@@ -125,7 +125,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "MartletNetwork",
-            dependencies: ["CLinux", "MartletTransport", "MartletConnections", "MartletCore", systemPackage],
+            dependencies: ["CMartletLinux", "MartletTransport", "MartletConnections", "MartletCore", systemPackage],
             swiftSettings: strict),
         .target(
             name: "MartletCaching",
@@ -189,20 +189,20 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "MartletXML", dependencies: ["CExpat", "MartletContent", "MartletCore", "MartletStreams"],
+            name: "MartletXML", dependencies: ["CMartletExpat", "MartletContent", "MartletCore", "MartletStreams"],
             swiftSettings: strict),
         .target(
             name: "MartletImages",
             dependencies: [
                 "MartletCore", "MartletNetwork", "MartletCaching",
-                .target(name: "CPng", condition: .when(traits: ["ImageDecoding"])),
-                .target(name: "CTurboJPEG", condition: .when(traits: ["ImageDecoding"])),
+                .target(name: "CMartletPng", condition: .when(traits: ["ImageDecoding"])),
+                .target(name: "CMartletTurboJPEG", condition: .when(traits: ["ImageDecoding"])),
             ],
             swiftSettings: strict),
         .target(
             name: "MartletTesting",
             dependencies: [
-                "COpenSSL", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletContent",
+                "CMartletOpenSSL", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletContent",
                 "MartletCore", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
@@ -234,7 +234,7 @@ let package = Package(
         .target(
             name: "MartletTestSupport",
             dependencies: [
-                "COpenSSL", "MartletWire", "MartletTransport", "MartletStorage", "MartletCore",
+                "CMartletOpenSSL", "MartletWire", "MartletTransport", "MartletStorage", "MartletCore",
                 "MartletCaching", "MartletTesting",
             ],
             path: "Tests/MartletTestSupport", swiftSettings: strict),
@@ -268,7 +268,7 @@ let package = Package(
         .testTarget(
             name: "MartletClientTests",
             dependencies: features + [
-                "CZlib", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage",
+                "CMartletZlib", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage",
                 "MartletConnections", "MartletCache", "MartletCredentials", "MartletPolicies", "MartletContent",
                 "MartletCore",
                 "Martlet", "MartletTesting", "MartletTestSupport", "MartletClientChild", systemPackage,

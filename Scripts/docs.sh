@@ -22,7 +22,7 @@ graphs=${MARTLET_SYMBOL_GRAPHS:-$temporary}
 reexported=$(sed -n 's/^@_exported public import \(Martlet[A-Za-z]*\)$/\1/p' Sources/*/*.swift | sort -u | paste -sd,)
 
 arguments=(-I "$build/Modules" -resource-dir "$toolchain/../lib/swift" -target "$(uname -m)-unknown-linux-gnu")
-for map in Sources/*/module.modulemap "$build/CLinux.build/module.modulemap" \
+for map in Sources/*/module.modulemap "$build/CMartletLinux.build/module.modulemap" \
     "$packages"/swift-system/Sources/*/include/module.modulemap; do
     arguments+=(-Xcc "-fmodule-map-file=$(realpath "$map")")
 done

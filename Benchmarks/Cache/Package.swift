@@ -16,10 +16,10 @@ let settings: [SwiftSetting] = [
 let package = Package(
     name: "martlet-cache-benchmarks",
     targets: [
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib"),
-        .target(name: "CLinux"),
+        .systemLibrary(name: "CMartletZlib", pkgConfig: "zlib"),
+        .target(name: "CMartletLinux"),
         .target(name: "MartletWire", swiftSettings: settings),
-        .target(name: "MartletStorage", dependencies: ["CZlib", "CLinux"], swiftSettings: settings),
+        .target(name: "MartletStorage", dependencies: ["CMartletZlib", "CMartletLinux"], swiftSettings: settings),
         .target(
             name: "MartletCache", dependencies: ["MartletWire", "MartletStorage"], swiftSettings: settings),
         .executableTarget(

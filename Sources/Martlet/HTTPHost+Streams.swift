@@ -7,7 +7,7 @@ public import MartletStreams
 // The streams of a host. Its headers, options, credentials and error mapper apply as for its verbs.
 extension HTTPHost {
     /// Returns the server-sent events of a path, and reconnects when the stream ends or breaks, like
-    /// ``HTTPSession/events(from:query:body:headers:lastEventID:options:)``.
+    /// ``HTTPSession/events(_:query:body:headers:lastEventID:options:)``.
     ///
     /// The request is prepared when the first event is requested; an error of the preparation is thrown then. An
     /// `Accept` of the host's ``headers`` does not replace `text/event-stream`; an `Accept` of the call does.
@@ -21,7 +21,7 @@ extension HTTPHost {
     ///   - lastEventID: The identifier that the first request sends in `Last-Event-ID`; `nil` for that of the options.
     ///   - options: The settings of the stream; `nil` for the defaults. The host's ``options`` apply to its requests.
     public func events<Target: HTTPTarget>(
-        from path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
+        _ path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), lastEventID: String? = nil,
         options: EventStreamOptions? = nil
     ) -> EventStream {
@@ -31,7 +31,7 @@ extension HTTPHost {
             let prepared = try preparing(method, path, parameters, body, headers, nil, options?.request)
             var options = (options ?? EventStreamOptions()).continuing(after: lastEventID)
             options.request = prepared.options
-            return session.events(from: prepared.request, body: prepared.body, options: options)
+            return session.events(prepared.request, body: prepared.body, options: options)
         }
     }
 

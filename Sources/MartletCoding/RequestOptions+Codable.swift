@@ -90,6 +90,7 @@ extension RedirectPolicy: Codable {
         self = .follow(limit: try container.number("limit", in: 0..., or: 20))
         followsRedirects = try container.value("followsRedirects", or: true)
         allowsDowngrade = try container.value("allowsDowngrade", or: false)
+        staysOnHost = try container.value("staysOnHost", or: false)
         if let names = try container.decodeIfPresent([String].self, forKey: "schemes") {
             schemes = Set(
                 try names.map { name in
@@ -111,6 +112,7 @@ extension RedirectPolicy: Codable {
         try container.encode(followsRedirects, forKey: "followsRedirects")
         try container.encode(limit, forKey: "limit")
         try container.encode(allowsDowngrade, forKey: "allowsDowngrade")
+        try container.encode(staysOnHost, forKey: "staysOnHost")
         try container.encode(schemes.map(\.rawValue).sorted(), forKey: "schemes")
         try container.encode(methodPreservingStatuses.sorted(), forKey: "methodPreservingStatuses")
         try container.encode(secretFields, forKey: "secretFields")

@@ -62,6 +62,7 @@ package struct RedirectRule: Sendable {
             if error.code == .unsupportedScheme { return .fail(.unsupportedScheme(error)) }
             return .fail(.malformed(error))
         }
+        if policy.staysOnHost, target.host != url.host { return .deliver }
         guard policy.schemes.contains(target.scheme) else { return .fail(.rejectedScheme(target.origin)) }
         if url.scheme == .https, target.scheme == .http, !policy.allowsDowngrade {
             return .fail(.downgrade(to: target.origin))
@@ -165,6 +166,8 @@ public struct RedirectPolicy: Hashable, Sendable {
     public var limit: Int
     /// Whether redirects from https to http are followed; with `false` (the default) they fail the call.
     public var allowsDowngrade = false
+    /// Whether redirects to another host are not followed, but returned as responses; `false` by default.
+    public var staysOnHost = false
     /// The schemes that a redirect may lead to, as with curl's `--proto-redir`; http and https by default. A redirect
     /// to another scheme fails the call.
     public var schemes = Set(HTTPURL.Scheme.allCases)

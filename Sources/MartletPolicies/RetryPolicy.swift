@@ -56,6 +56,9 @@ public struct RetryPolicy: Hashable, Sendable {
     /// A policy without retries.
     public static let never = transient(maximumAttempts: 1, backoff: .constant(.zero), budget: nil)
 
+    /// Another name that is often guessed. It does not exist, because `.none` of an optional policy is `nil`.
+    @available(*, unavailable, renamed: "never") public static var none: RetryPolicy { never }
+
     /// Returns a policy that retries calls after transient failures and after the given statuses.
     public static func transient(
         maximumAttempts: Int = 3, backoff: Backoff = .exponential(from: .milliseconds(200), upTo: .seconds(10)),

@@ -1,4 +1,4 @@
-import CLinux
+import CMartletLinux
 import Glibc
 
 /// The writer of a file that gets its name only when it is complete. The bytes are written to a temporary file next to

@@ -1,4 +1,4 @@
-import CLinux
+import CMartletLinux
 import Glibc
 
 /// A file operation that failed: the operation, the file, and the errno.

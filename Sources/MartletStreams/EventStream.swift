@@ -81,7 +81,8 @@ public struct EventStreamOptions: Sendable {
     /// its upper bound doubles with each further consecutive failure to connect.
     public var backoffLimit = Duration.seconds(60)
     /// The number of consecutive failures to connect after which the stream ends with the error; 10 by default, `nil`
-    /// for no limit. An accepted response resets the count.
+    /// for no limit. An accepted response resets the count. A status of 429, 502, 503 or 504 is such a failure, and its
+    /// `Retry-After` is respected; a 204 ends the stream, and any other status ends it with an error.
     public var failureLimit: Int? = 10
     /// Whether the stream reconnects when it ends or breaks; `true` by default.
     public var reconnects = true
@@ -125,7 +126,7 @@ extension HTTPSession {
     ///   - lastEventID: The identifier that the first request sends in `Last-Event-ID`, to continue an earlier stream;
     ///     `nil` for that of the options. Identifiers of received events replace it.
     public nonisolated func events(
-        from target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), lastEventID: String? = nil,
         options: EventStreamOptions = EventStreamOptions()
     ) -> EventStream {

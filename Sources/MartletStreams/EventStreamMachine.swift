@@ -108,6 +108,7 @@ struct EventStreamReader: Sendable {
         do {
             while true {
                 let step: EventStreamMachine.Step
+                var retryAfter = Duration.zero
                 do { step = try await connect(&machine, events) ? machine.ended() : .finish } catch let error
                     as HTTPError
                 {
@@ -115,9 +116,10 @@ struct EventStreamReader: Sendable {
                     if isReconnection, error.code == .sessionInvalidated { throw CancellationError() }
                     step = machine.failed(isTransient: EventStreamReader.isTransient(error), jitter: .random(in: 0...1))
                     if step == .fail { throw error }
+                    retryAfter = min(error.retryAfter ?? .zero, options.reconnectionTimeBounds.upperBound)
                 }
                 guard case .reconnect(let delay) = step else { break }
-                try await options.sleep(delay)
+                try await options.sleep(max(delay, retryAfter))
                 isReconnection = true
             }
             events.finish()
@@ -161,6 +163,7 @@ struct EventStreamReader: Sendable {
 
     /// Whether a reconnection, which has its own timeouts and descriptors, could succeed.
     static func isTransient(_ error: HTTPError) -> Bool {
-        error.isTransient || error.code == .timedOut || error.code == .systemFailed
+        if error.code == .unacceptableStatus { return [429, 502, 503, 504].contains(error.status) }
+        return error.isTransient || error.code == .timedOut || error.code == .systemFailed
     }
 }

@@ -40,7 +40,7 @@ extension ResponseBody {
     ///
     /// An event that the end of the body cuts off is not returned. Neither the status nor the content type is checked,
     /// and the sequence does not reconnect, unlike
-    /// ``HTTPSession/events(from:query:body:headers:lastEventID:options:)``.
+    /// ``HTTPSession/events(_:query:body:headers:lastEventID:options:)``.
     public struct ServerSentEvents: AsyncSequence, Sendable {
         /// An event of the body.
         public typealias Element = ServerSentEvent

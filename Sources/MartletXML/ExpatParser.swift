@@ -1,4 +1,4 @@
-import CExpat
+import CMartletExpat
 
 /// Parses a document with expat. It owns expat's parser and frees it.
 ///

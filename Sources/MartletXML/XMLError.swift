@@ -1,4 +1,4 @@
-import CExpat
+import CMartletExpat
 
 /// An error in a document: it is not well-formed, its namespaces are wrong, or it exceeds a limit.
 public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {

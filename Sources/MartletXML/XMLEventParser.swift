@@ -1,4 +1,4 @@
-import CExpat
+import CMartletExpat
 
 /// Reads a document incrementally: bytes in, events out.
 ///

@@ -212,7 +212,7 @@ extension Transfer {
         stream.request = plan.options
         // -m limits all connections together, but each new connection would restart the timeout.
         stream.reconnects = options.totalTimeout == nil
-        for try await event in session.events(from: plan.request, body: plan.body, options: stream) {
+        for try await event in session.events(plan.request, body: plan.body, options: stream) {
             let members: JSONMembers = ["event": event.event, "id": event.id, "data": event.data]
             try await output.write(Array((members.jsonLine + "\n").utf8))
         }

@@ -1,5 +1,5 @@
 #if Brotli
-    import CBrotli
+    import CMartletBrotli
 
     /// A decoder for Brotli (RFC 7932) that works incrementally with libbrotlidec. It stores the window of the stream,
     /// at most 16 MiB; the large-window extension is rejected. No bytes may follow the end of the stream. Brotli has no

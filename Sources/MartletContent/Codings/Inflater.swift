@@ -1,4 +1,4 @@
-import CZlib
+import CMartletZlib
 
 /// A decoder for one gzip or deflate coding that works incrementally with zlib.
 ///

@@ -1,5 +1,5 @@
 #if Zstandard
-    import CZstd
+    import CMartletZstd
 
     /// A decoder for Zstandard (RFC 8878) that works incrementally with libzstd. Several frames are joined, and
     /// skippable frames are skipped. A frame with a window larger than 8 MiB is rejected (RFC 9659), because the

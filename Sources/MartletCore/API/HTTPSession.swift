@@ -230,11 +230,11 @@ public actor HTTPSession {
     /// ```
     public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 
-    /// Changes the minimum time between two requests to one origin, such as the `Crawl-delay` of a `robots.txt`; `nil`
-    /// for ``SessionConfiguration/requestInterval``. Views share the change. It applies after the next request; if no
+    /// Changes the minimum time between two requests to the origin of a URL, such as the `Crawl-delay` of a
+    /// `robots.txt`; `nil` for ``SessionConfiguration/requestInterval``. Views share the change. It applies after the next request; if no
     /// origin has an interval any more, immediately.
-    public nonisolated func setRequestInterval(_ interval: Duration?, for origin: HTTPURL.Origin) {
-        core.pacer.setInterval(interval?.bounded, for: origin)
+    public nonisolated func setRequestInterval(_ interval: Duration?, for url: HTTPURL) {
+        core.pacer.setInterval(interval?.bounded, for: url.origin)
     }
 
     /// The running calls of this session and its views, in the order they were made, including those of ``HTTPTask``s.

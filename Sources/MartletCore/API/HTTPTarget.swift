@@ -232,6 +232,27 @@ extension ParameterValue {
     /// The variable is of any `Encodable` type. `nil` becomes ``null``, which a query omits by default.
     /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the variable cannot be encoded.
     public static func value(_ variable: some Encodable) throws -> ParameterValue { try HTTPSession.query(variable) }
+
+    // Texts, integers and Booleans can always be encoded. A variable that is not optional needs a function of its own:
+    // its conversion to an optional ranks below the generic function.
+
+    /// Creates the value of a text.
+    public static func value(_ text: String) -> ParameterValue { .string(text) }
+
+    /// Creates the value of a text; ``null`` for `nil`.
+    public static func value(_ text: String?) -> ParameterValue { text.map { .string($0) } ?? .null }
+
+    /// Creates the value of an integer.
+    public static func value(_ number: Int) -> ParameterValue { .integer(number) }
+
+    /// Creates the value of an integer; ``null`` for `nil`.
+    public static func value(_ number: Int?) -> ParameterValue { number.map { .integer($0) } ?? .null }
+
+    /// Creates the value of a Boolean.
+    public static func value(_ boolean: Bool) -> ParameterValue { .bool(boolean) }
+
+    /// Creates the value of a Boolean; ``null`` for `nil`.
+    public static func value(_ boolean: Bool?) -> ParameterValue { boolean.map { .bool($0) } ?? .null }
 }
 
 extension HTTPHeaders {

@@ -163,25 +163,52 @@ public struct HTTPBody: Sendable {
     /// The path of the file; `nil` for another body.
     package var file: FilePath? { if case .file(let path) = storage { path } else { nil } }
 
+    /// The pieces of the body, to sign it or to compute a digest before it is sent.
+    ///
+    /// Each iteration reads the body from its beginning. It throws an ``HTTPError`` with the code `.bodyNotReplayable`
+    /// for a body that can be read only once, because nothing would be left to send, and any error of the body's source.
+    public var pieces: Pieces { Pieces(body: self) }
+
+    /// The pieces of a body, which are not empty; see ``HTTPBody/pieces``.
+    public struct Pieces: AsyncSequence, Sendable {
+        fileprivate let body: HTTPBody
+
+        /// The state of one iteration.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let body: HTTPBody
+            fileprivate var source: (any RequestBodySource)?
+
+            /// Returns the next piece; `nil` after the last.
+            public mutating func next() async throws -> [UInt8]? {
+                if source == nil {
+                    guard body.replay != .once else {
+                        throw HTTPError(
+                            .bodyNotReplayable, phase: .preparing,
+                            message: "the body can be read only once: reading it would leave nothing to send")
+                    }
+                    source = try await body.open().source
+                }
+                while let piece = try await source?.next() { if !piece.isEmpty { return piece } }
+                return nil
+            }
+        }
+
+        /// Returns an iterator that starts at the beginning of the body.
+        public func makeAsyncIterator() -> Iterator { Iterator(body: body) }
+    }
+
     /// Collects the body, so that it can be signed or changed before it is sent.
     ///
     /// - Parameter limit: The maximum size of the body, in bytes.
-    /// - Throws: An ``HTTPError``: `.bodyNotReplayable` for a body that can be read only once and would be consumed,
-    ///   `.bodyTooLarge` above the limit; any error of the body's source.
+    /// - Throws: The errors of ``pieces``; an ``HTTPError`` with the code `.bodyTooLarge` above the limit.
     public func collect(upTo limit: ByteCount = .mebibytes(16)) async throws -> [UInt8] {
         if case .bytes(let bytes) = storage, bytes.count <= limit.bytes { return bytes }
-        guard replay != .once else {
-            throw HTTPError(
-                .bodyNotReplayable, phase: .preparing,
-                message: "the body can be read only once: collecting it would leave nothing to send")
-        }
-        let (source, _) = try await open()
         var whole: [UInt8] = []
-        while let piece = try await source.next() {
+        for try await piece in pieces {
             guard piece.count <= limit.bytes - whole.count else {
                 throw HTTPError(
                     .bodyTooLarge, phase: .preparing,
-                    message: "the body is larger than the limit of \(limit.bytes) bytes")
+                    message: "the request's body is larger than the limit of \(limit.bytes) bytes for collect(upTo:)")
             }
             whole += piece
         }

@@ -24,6 +24,12 @@ extension Call {
         return error
     }
 
+    /// Returns the error that reports a failure of the call. An ``HTTPError`` names the call's request.
+    func reason(of failure: any Error) -> any Error {
+        let error = ResponseValidationError.reason(of: failure)
+        return (error as? HTTPError)?.about(method, url, call: self) ?? error
+    }
+
     /// The number of requests of the call so far: this one and the earlier ones.
     package var requestCount: Int { hops.count + 1 }
 

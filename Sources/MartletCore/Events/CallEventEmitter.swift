@@ -219,7 +219,7 @@ package final class CallEventEmitter: Sendable {
             }
             return result
         case .failure(let failure):
-            let error = ResponseValidationError.reason(of: failure)
+            let error = call.reason(of: failure)
             emit(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
             counts.withLock { $0.isOver = true }
             await notify { await $0.completed(.failed(error), in: $1) }

@@ -130,7 +130,7 @@ package struct AuthenticationFlow {
         case .fetchToken: break
         }
         guard let tokens = machine.sources.tokens else { return nil }
-        let token = try await run("the token provider's token()", .preparing) { try await tokens.token() }
+        let token = try await run("the provider of the bearer token", .preparing) { try await tokens.token() }
         machine.received(token: token)
         guard case .value(let value) = try machine.prepare(request) else { return nil }
         return value
@@ -160,7 +160,7 @@ package struct AuthenticationFlow {
                 decision = try machine.received(credentials: credentials, for: request)
             case .refresh(let rejected):
                 guard let tokens = machine.sources.tokens else { return false }
-                let token = try await run("the token provider's refresh(after:)", .processingResponse, exchange) {
+                let token = try await run("the refresh of the bearer token", .processingResponse, exchange) {
                     try await tokens.refresh(after: rejected)
                 }
                 decision = machine.received(token: token, after: rejected)

@@ -163,8 +163,7 @@ extension HTTPSession {
 
     /// Logs the error of a failed call, and returns the error that the session's mapper makes of it.
     @inline(never) private nonisolated func reason(of failure: any Error, _ call: Call) -> any Error {
-        var error = ResponseValidationError.reason(of: failure)
-        if let failure = error as? HTTPError { error = failure.about(call.method, call.url, call: call) }
+        let error = call.reason(of: failure)
         call.log(error)
         return settings.mapped(error)
     }

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 extension HTTPError {
     /// Whether the same request may succeed later: the network, a proxy or a busy server failed.
     ///
@@ -13,6 +15,11 @@ extension HTTPError {
         case .authenticationFailed: (underlying as? HTTPError)?.isTransient ?? false
         default: false
         }
+    }
+
+    /// The delay that the response asks for in `Retry-After`; `nil` without a valid one.
+    package var retryAfter: Duration? {
+        exchange?.headers[.retryAfter].flatMap { RetryAfter($0.utf8, now: Int64(Date().timeIntervalSince1970))?.delay }
     }
 
     /// Whether the connection was established when the error occurred.

@@ -11,7 +11,8 @@ extension DownloadManager {
         case fail
         /// Nothing is added if the manager has a download with the same URL and target in any state, or an unfinished
         /// one with the same target file. Its identifier is returned, and it keeps its options and its priority.
-        /// Fragments and signatures of URLs are not compared. It is an error if the new ``DownloadOptions/checksum`` is
+        /// A finished download whose file no longer exists is removed, and the new one is added. Fragments and
+        /// signatures of URLs are not compared. It is an error if the new ``DownloadOptions/checksum`` is
         /// neither that of the existing download nor one that its file was compared with.
         case existing
     }
@@ -55,7 +56,12 @@ extension DownloadManager {
         var item = DownloadItem(id: DownloadID(0), order: 0, url: address, target: absolute)
         item.options = options
         item.priority = priority
-        if policy == .existing, let id = try await existing(item) { return id }
+        while policy == .existing, let id = try await existing(item) {
+            guard case .finished(let result) = managed[id]?.item.stage, await store.isMissing(result.path) else {
+                return id
+            }
+            if machine.phase(of: id) == .finished { try await remove(id) }
+        }
         guard lastNumber < .max, lastOrder < .max else {
             throw HTTPError(.fileFailed, phase: .preparing, message: "all download numbers are used")
         }

@@ -267,7 +267,8 @@ public enum DownloadEvent: Sendable {
 /// A rate replaces that of the session's ``BandwidthLimits``. ``DownloadOptions/bandwidth`` is the rate of one
 /// download. The lowest rate that applies to a transfer counts.
 public struct DownloadLimits: Hashable, Sendable, Codable {
-    /// The maximum number of concurrent downloads; 3 by default.
+    /// The maximum number of concurrent downloads; 3 by default. With 0 none starts, for programs that list or change
+    /// the stored downloads; see ``DownloadManager/setLimits(_:)``.
     public var concurrentFiles: Int
     /// The maximum number of concurrent downloads from one host (name and port); 2 by default.
     public var perHost: Int

@@ -188,7 +188,7 @@ public struct DownloadRetry: Hashable, Sendable, Codable {
 }
 
 /// The target of a download: a file, or a directory for a file that the server names.
-public struct DownloadTarget: Hashable, Sendable, Codable {
+public struct DownloadTarget: Hashable, Sendable, Codable, CustomStringConvertible {
     package enum Kind: Hashable, Sendable, Codable {
         case file(FilePath)
         case directory(FilePath)
@@ -212,6 +212,14 @@ public struct DownloadTarget: Hashable, Sendable, Codable {
     public var path: FilePath {
         switch kind {
         case .file(let path), .directory(let path): path
+        }
+    }
+
+    /// The path, with a slash at the end if it is a directory.
+    public var description: String {
+        switch kind {
+        case .file(let path): path.string
+        case .directory(let path): path.string.hasSuffix("/") ? path.string : "\(path)/"
         }
     }
 }

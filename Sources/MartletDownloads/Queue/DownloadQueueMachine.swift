@@ -311,7 +311,7 @@ package struct DownloadQueueMachine: Sendable {
     /// - Returns: The effects so far with the downloads to start.
     private mutating func filled(_ given: Effects, _ now: MonotonicTime) -> Effects {
         var effects = given
-        while !isClosed, runningCount < max(1, limits.concurrentFiles), let id = next(now) {
+        while !isClosed, runningCount < limits.concurrentFiles, let id = next(now) {
             leaveLane(id)
             guard let host = entries[id]?.host else { continue }
             entries[id]?.phase = .running

@@ -15,9 +15,10 @@ package final class DownloadStore: Sendable {
 
     private let directory: RecordDirectory
     private let workers: BlockingThreadPool
+    private let files: any FileSystem
 
-    private init(_ directory: RecordDirectory, _ workers: BlockingThreadPool) {
-        (self.directory, self.workers) = (directory, workers)
+    private init(_ directory: RecordDirectory, _ workers: BlockingThreadPool, _ files: any FileSystem) {
+        (self.directory, self.workers, self.files) = (directory, workers, files)
     }
 
     /// Opens or creates a directory, and quarantines damaged files. The store holds its lock until closed or released.
@@ -39,7 +40,7 @@ package final class DownloadStore: Sendable {
             contents.items.sort { ($0.order, $0.id) < ($1.order, $1.id) }
             return (directory, contents)
         }
-        return (DownloadStore(directory, workers), contents)
+        return (DownloadStore(directory, workers, files), contents)
     }
 
     private static func read(_ number: UInt64, _ directory: RecordDirectory, into contents: inout Contents) {
@@ -89,6 +90,13 @@ package final class DownloadStore: Sendable {
                 for item in items where fileErrors[item.id] == nil { fileErrors[item.id] = HTTPError(storing: error) }
             }
             return fileErrors
+        }
+    }
+
+    /// Whether a file is missing; `false` if that cannot be determined.
+    package func isMissing(_ path: FilePath) async -> Bool {
+        await workers.run { [files] in
+            do throws(StorageError) { return try files.statusIfPresent(at: path.string) == nil } catch { return false }
         }
     }
 

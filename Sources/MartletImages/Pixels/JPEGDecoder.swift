@@ -1,5 +1,5 @@
 #if ImageDecoding
-    import CTurboJPEG
+    import CMartletTurboJPEG
 
     /// Decodes JPEG to pixels with TurboJPEG, which reports errors and never ends the process.
     enum JPEGDecoder {

@@ -1,5 +1,5 @@
 #if ImageDecoding
-    import CPng
+    import CMartletPng
 
     /// Decodes PNG to pixels with libpng's simplified interface, which reports errors and never ends the process.
     enum PNGDecoder {

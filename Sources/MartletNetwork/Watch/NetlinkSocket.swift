@@ -1,4 +1,4 @@
-import CLinux
+import CMartletLinux
 import Glibc
 import MartletTransport
 

@@ -79,6 +79,11 @@ public struct OfflineBackoff: Hashable, Sendable {
         (self.initialDelay, self.maximumDelay, self.maximumRetryAfter) = (initialDelay, maximumDelay, maximumRetryAfter)
     }
 
+    /// Returns a backoff in the words of ``RetryPolicy/Backoff``.
+    public static func exponential(from initial: Duration, upTo maximum: Duration) -> OfflineBackoff {
+        OfflineBackoff(initialDelay: initial, maximumDelay: maximum)
+    }
+
     /// Returns the delay after consecutive failures, at least 1; `random` is between 0 and 1.
     func delay(failures: Int, random: Double) -> Duration {
         RetryRule.fullJitter(initialDelay, upTo: maximumDelay, retry: failures, random: random)

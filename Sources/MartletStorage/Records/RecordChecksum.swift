@@ -1,5 +1,5 @@
-import CLinux
-import CZlib
+import CMartletLinux
+import CMartletZlib
 
 /// The checksum of bodies: CRC-32C (polynomial 0x82F63B78, reflected; RFC 3720 §12.1), computed at the speed of memory
 /// by the processor's instruction if it has one, and by tables otherwise. Like ``RecordChecksum``, it detects every

@@ -84,6 +84,17 @@ public struct OriginHandler: Sendable {
         }
     }
 
+    /// Responds with bytes; see ``OriginResponse/bytes(_:status:headers:contentType:)``.
+    public static func bytes(
+        _ bytes: [UInt8], status: Int = 200, headers: OriginFields = [:],
+        contentType: String = "application/octet-stream"
+    ) -> OriginHandler { .fixed(.bytes(bytes, status: status, headers: headers, contentType: contentType)) }
+
+    /// Responds with bytes that are compressed already; see ``OriginResponse/encoded(_:coding:headers:contentType:)``.
+    public static func encoded(
+        _ bytes: [UInt8], coding: String, headers: OriginFields = [:], contentType: String = "text/plain; charset=utf-8"
+    ) -> OriginHandler { .fixed(.encoded(bytes, coding: coding, headers: headers, contentType: contentType)) }
+
     /// A number of bytes of ``TestPattern``, with Content-Length and an entity tag.
     /// - Parameters:
     ///   - count: The number of bytes.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 import MartletTransport
 
 /// A temporary certificate for tests (RFC 5280), with its P-256 key. Neither is written to disk.

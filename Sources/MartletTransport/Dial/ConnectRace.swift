@@ -1,5 +1,5 @@
-import CLinux
-import COpenSSL
+import CMartletLinux
+import CMartletOpenSSL
 import Glibc
 
 /// Runs a ``ConnectRaceMachine``: starts and closes sockets, waits for the next event, and passes it to the machine.

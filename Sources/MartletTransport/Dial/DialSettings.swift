@@ -1,4 +1,4 @@
-import CLinux
+import CMartletLinux
 import Glibc
 
 /// The settings of a dialer: all but the destination.

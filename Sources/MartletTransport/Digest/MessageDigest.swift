@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// A hash that one task at a time computes incrementally. ``finish()`` throws the errors of updates.
 @safe package final class MessageDigest {

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 import Glibc
 import Synchronization
 

@@ -1,5 +1,5 @@
-import CLinux
-import COpenSSL
+import CMartletLinux
+import CMartletOpenSSL
 import Glibc
 package import SystemPackage
 

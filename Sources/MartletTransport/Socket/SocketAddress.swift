@@ -1,4 +1,4 @@
-import CLinux
+import CMartletLinux
 import Glibc
 
 /// An address that a socket can connect or bind to: IPv4 or IPv6 with a port, or the path of a unix domain socket.

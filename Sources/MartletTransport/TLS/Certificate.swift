@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// An X.509 certificate (RFC 5280): the owner of an OpenSSL structure, which it frees.
 @safe package final class Certificate {

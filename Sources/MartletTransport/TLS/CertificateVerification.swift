@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The verification of the peer's chain: by OpenSSL, then by Martlet's rules for the leaf and the chain, then by the
 /// pins. A custom policy decides on the result of OpenSSL and of the rules.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The entries of OpenSSL's error queue. The queue belongs to the thread, so it is emptied right after the call.
 package struct OpenSSLErrors {

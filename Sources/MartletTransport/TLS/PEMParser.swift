@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The source of certificates, keys or revocation lists: PEM text (RFC 7468) with any number of them, or one in DER.
 public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The state of one connection for OpenSSL's callbacks: the socket, and results of the callbacks. Not sendable: used
 /// only inside OpenSSL's calls, which the stream makes under its lock.

@@ -1,5 +1,5 @@
-import CLinux
-import COpenSSL
+import CMartletLinux
+import CMartletOpenSSL
 import Glibc
 
 /// The parts that connections with equal settings share: trusted roots, identity, versions, and the sessions to resume.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The `SSL` object of one connection. Each call empties OpenSSL's error queue, calls OpenSSL, and reads the result and
 /// the queue, all on one thread. Not sendable: the stream makes the calls one at a time, under its lock.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// A certificate and its private key, sent to a peer that requests a certificate.
 ///

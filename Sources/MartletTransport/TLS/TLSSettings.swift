@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The settings of TLS connections, and the certificates that they accept.
 ///

@@ -48,7 +48,7 @@ struct ImportTests {
         for rule in LayerRule.all where rule.directory.hasPrefix("Sources/") {
             #expect(rule.allowed.isDisjoint(with: whole))
             #expect(
-                !rule.allowed.contains("COpenSSL")
+                !rule.allowed.contains("CMartletOpenSSL")
                     || ["MartletTransport", "MartletTesting"].contains(rule.target))
             #expect(!rule.allowed.contains("MartletTestSupport"))
         }
@@ -71,7 +71,7 @@ struct ImportTests {
                         dependencies: [
                             "CFirst", heap,
                             metrics,
-                            .target(name: "CBrotli", condition: .when(traits: ["Brotli"])),
+                            .target(name: "CMartletBrotli", condition: .when(traits: ["Brotli"])),
                         ],
                         swiftSettings: strict),
                     .testTarget(name: "SecondTests", dependencies: ["Second"], swiftSettings: strict),
@@ -88,7 +88,7 @@ struct ImportTests {
                 "Sources/CFirst", "Sources/Second", "Tests/SecondTests", "Sources/Third", "Tests/Child",
             ])
         let second = try #require(rules.dropFirst().first)
-        #expect(second.allowed == ["CFirst", "HeapModule", "CoreMetrics", "CBrotli"])
+        #expect(second.allowed == ["CFirst", "HeapModule", "CoreMetrics", "CMartletBrotli"])
         let tests = try #require(rules.dropFirst(2).first)
         #expect(tests.allowed.isSuperset(of: ["Second", "Testing"]) && !tests.allowed.contains("HeapModule"))
         #expect(rules.dropFirst(3).first?.allowed == ["CFirst", "Second", "HeapModule"])

@@ -68,7 +68,7 @@ struct TargetTests {
         Shape(testDescription: "events", method: .get) { session, target, _ in
             var options = EventStreamOptions()
             options.reconnects = false
-            for try await _ in session.events(from: target, options: options) {}
+            for try await _ in session.events(target, options: options) {}
         },
         Shape(testDescription: "deliveries", method: .get) { session, target, _ in
             for try await _ in session.deliveries(for: target) {}

@@ -64,7 +64,7 @@ struct CoderTests {
             #expect(lines == [Self.event, Self.event])
             var options = EventStreamOptions()
             options.reconnects = false
-            for try await event in api.session.events(from: origin.url("/events"), options: options) {
+            for try await event in api.session.events(origin.url("/events"), options: options) {
                 #expect(try event.decode(Event.self) == Self.event)
             }
             try await api.stream("events") { _, body in

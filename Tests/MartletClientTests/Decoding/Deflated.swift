@@ -1,4 +1,4 @@
-import CZlib
+import CMartletZlib
 
 /// Compressed test bodies, created with zlib.
 enum Deflated {

@@ -235,7 +235,7 @@ struct ErrorRequestTests {
             _ = try await $0.with { $0.middleware = [Failing()] }.get(url($1))
         },
         Row("an event stream", .unacceptableStatus, path: "/404?limit=20&token=***", status: 404) {
-            for try await _ in $0.events(from: url($1, "/404")) {}
+            for try await _ in $0.events(url($1, "/404")) {}
         },
         Row("a resumable download", .unacceptableStatus, path: "/404?limit=20&token=***", status: 404) {
             let directory = try TemporaryDirectory()

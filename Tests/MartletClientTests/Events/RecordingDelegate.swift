@@ -18,6 +18,8 @@ final class RecordingDelegate: SessionDelegate {
     let receivedCount = Mutex(0)
     /// The last upload progress.
     let sent = Mutex<TransferProgress?>(nil)
+    /// The error of the last failed call.
+    let failure = Mutex<(any Error)?>(nil)
     /// The collected metrics.
     let metrics = Mutex<[HTTPMetrics]>([])
 
@@ -93,6 +95,7 @@ final class RecordingDelegate: SessionDelegate {
         switch result {
         case .succeeded(let exchange): note("answered \(exchange.statusCode)")
         case .failed(let error):
+            failure.withLock { $0 = error }
             note(
                 error is CancellationError
                     ? "cancelled" : "failed \((error as? HTTPError)?.code.rawValue ?? "")")

@@ -231,6 +231,21 @@ struct SessionDelegateTests {
         }
     }
 
+    @Test("The delegate receives the error of the call, with its request, also if middleware threw it without one")
+    func errorNamesRequest() async throws {
+        let body = HTTPBody.stream { AsyncStream<[UInt8]>(unfolding: { [1, 2, 3] }) }
+        let signing = ClosureMiddleware { request, _, next in
+            _ = try await request.body.collect(upTo: .bytes(2))
+            return try await next(request)
+        }
+        let delegate = RecordingDelegate()
+        let session = SessionDelegateTests.session(delegate) { $0.middleware = [signing] }
+        let thrown = await #expect(throws: HTTPError.self) { try await session.post("http://a.example/x", body: body) }
+        let error = try #require(delegate.failure.withLock { $0 } as? HTTPError)
+        #expect(error.description == thrown?.description && error.url?.path == "/x" && error.method == .post)
+        #expect(error.callNumber == thrown?.callNumber && error.code == .bodyTooLarge)
+    }
+
     @Test("The delegate can follow a redirect, change it, or return it as the response")
     func redirect() async throws {
         try await TestOrigin.withOrigin { request in

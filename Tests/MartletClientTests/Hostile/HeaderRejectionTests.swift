@@ -41,7 +41,7 @@ struct HeaderRejectionTests {
             try await session.download(url, to: directory.path("f"), headers: headers)
         },
         Place(testDescription: "task") { _ = try await $0.task(for: $1, headers: $2).value },
-        Place(testDescription: "events") { for try await _ in $0.events(from: $1, headers: $2) {} },
+        Place(testDescription: "events") { for try await _ in $0.events($1, headers: $2) {} },
         Place(testDescription: "lines") { for try await _ in $0.lines(from: $1, headers: $2) {} },
         Place(testDescription: "deliveries") { for try await _ in $0.deliveries(for: $1, headers: $2) {} },
         Place(testDescription: "options of a download") { session, url, headers in
@@ -111,7 +111,11 @@ struct HeaderRejectionTests {
     func replaced() throws {
         var headers: HTTPHeaders = ["x-trace": "a\n", "Y": "b\n", "Bad Name": "c"]
         #expect(throws: HTTPError.self) { try headers.validated() }
-        headers["X-Trace"] = "good"
+        // One name for subscripts and as a key of a literal.
+        let trace: HTTPHeaders.Name = "X-Trace"
+        headers[trace] = "good"
+        #expect(headers[trace] == "good" && headers[.accept] == nil)
+        #expect(try ([trace: "a"] as HTTPHeaders).validated() == HTTPHeaders(["X-Trace": "a"]).fields)
         headers["y"] = nil
         headers["Bad Name"] = nil
         #expect(try headers.validated() == HTTPHeaders(["X-Trace": "good"]).fields)

@@ -20,7 +20,7 @@ struct HostFeatureTests {
             case .verb: _ = try await api.get(path, headers: headers)
             case .stream:
                 try await api.stream(path, headers: headers) { _, body in for try await _ in body {} }
-            case .events: for try await _ in api.events(from: path, headers: headers) { break }
+            case .events: for try await _ in api.events(path, headers: headers) { break }
             case .deliveries: for try await _ in api.deliveries(for: path, headers: headers) {}
             case .startDownload:
                 let options = DownloadOptions(collision: .overwrite, headers: headers)
@@ -168,7 +168,7 @@ struct HostFeatureTests {
             options.sleep = { _ in }
             let api = try HostFeatureTests.host(at: origin)
             var found: [ServerSentEvent] = []
-            for try await event in api.events(from: "feed", options: options) { found.append(event) }
+            for try await event in api.events("feed", options: options) { found.append(event) }
             #expect(
                 found == [
                     ServerSentEvent(event: "add", data: "a", id: "1"), ServerSentEvent(data: "b", id: "2"),
@@ -188,9 +188,9 @@ struct HostFeatureTests {
             let api = try HostFeatureTests.host(at: origin)
             let request = try HTTPRequest(
                 method: .patch, url: origin.url("/feed"), headers: [.accept: "text/event-stream;v=2"])
-            for try await _ in api.events(from: request, body: .text("a")) { break }
-            for try await _ in api.events(from: "feed", body: .text("a")) { break }
-            for try await _ in api.events(from: "feed", method: .put, body: .text("a")) { break }
+            for try await _ in api.events(request, body: .text("a")) { break }
+            for try await _ in api.events("feed", body: .text("a")) { break }
+            for try await _ in api.events("feed", method: .put, body: .text("a")) { break }
             #expect(origin.requests.map(\.method) == [.patch, .post, .put])
             #expect(origin.requests.first?.headers["Accept"] == "text/event-stream;v=2")
         }

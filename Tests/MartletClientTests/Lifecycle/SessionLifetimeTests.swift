@@ -75,7 +75,7 @@ struct SessionLifetimeTests {
             let session = HTTPSession.own()
             let call = Task {
                 switch kind {
-                case "events": for try await _ in session.events(from: origin.url()) {}
+                case "events": for try await _ in session.events(origin.url()) {}
                 case "poll": _ = try await session.get(origin.url())
                 case "open": for try await _ in try await session.open(origin.url()).body {}
                 default:

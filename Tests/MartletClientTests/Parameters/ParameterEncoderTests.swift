@@ -51,6 +51,11 @@ struct ParameterEncoderTests {
         #expect(
             try QueryEncoding().encoded(tree)
                 == "after=1970-01-01T00%3A00%3A00Z&limit=20&order=newest&page=2&q=a%20b&tags=x&tags=a%20b")
+        // Without `try`: these can always be encoded.
+        let plain: ParameterValue = [
+            "q": .value(text), "page": .value(page), "size": .value(absent), "all": .value(true),
+        ]
+        #expect(plain == ["q": "a b", "page": 2, "size": nil, "all": true])
         let error = #expect(throws: HTTPError.self) { try ParameterValue.value(Double.nan) }
         #expect(error?.code == .invalidRequest && error?.message.contains("infinite or NaN") == true)
     }

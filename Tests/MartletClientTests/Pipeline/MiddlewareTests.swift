@@ -74,6 +74,41 @@ struct MiddlewareTests {
         }
     }
 
+    @Test("Middleware reads the pieces of a body before it is sent, except of one that can be read only once")
+    func pieces() async throws {
+        let directory = try TemporaryDirectory()
+        let content = [UInt8]((0..<700_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
+        try directory.write(content, to: "body")
+        let path = directory.path("body")
+        let digest = ClosureMiddleware { request, _, next in
+            var (request, sum) = (request, UInt64(0))
+            for try await piece in request.body.pieces { for byte in piece { sum = sum &* 31 &+ UInt64(byte) } }
+            request.headers["X-Sum"] = "\(sum)"
+            return try await next(request)
+        }
+        let sum = content.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
+        let session = HTTPSession.own { $0.middleware = [digest] }
+        let stream: @Sendable () -> AsyncStream<[UInt8]> = {
+            AsyncStream { continuation in
+                for piece in [[], content] { continuation.yield(piece) }
+                continuation.finish()
+            }
+        }
+        try await TestOrigin.withOrigin { request in
+            .text("\(request.headers["X-Sum"] ?? "") \(try await request.collectBody().count)")
+        } run: { origin async throws in
+            for body in [HTTPBody.bytes(content), .file(path), .stream { stream() }] {
+                #expect(try await session.put(origin.url(), body: body).text == "\(sum) 700000")
+            }
+            let form = HTTPBody.multipart([.file("file", at: path)])
+            #expect(try await session.put(origin.url(), body: form).text.hasSuffix(" 700000") == false)
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.put(origin.url(), body: .once(stream()))
+            }
+            #expect(error?.code == .bodyNotReplayable && error?.wasSent == false)
+        }
+    }
+
     @Test("The first middleware of the list is the outermost for requests and responses")
     func order() async throws {
         try await TestOrigin.withOrigin { request in

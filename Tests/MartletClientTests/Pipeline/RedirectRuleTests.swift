@@ -43,6 +43,18 @@ struct RedirectRuleTests {
         return redirect
     }
 
+    @Test("A policy that stays on the host returns redirects to other hosts, whatever their scheme and port")
+    func staysOnHost() throws {
+        var policy = RedirectPolicy.follow()
+        policy.staysOnHost = true
+        for location in ["https://b.example/", "http://b.example/", "https://a.example.b.example/", "//b.example"] {
+            #expect(try RedirectRuleTests.decide(302, location, policy: policy) == .deliver)
+        }
+        for location in ["/next", "https://A.example:8443/next", "//a.example/next"] {
+            _ = try RedirectRuleTests.followed(try RedirectRuleTests.decide(302, location, policy: policy))
+        }
+    }
+
     @Test("A redirect to a scheme outside of the policy is rejected, from http and from https")
     func schemes() throws {
         var policy = RedirectPolicy.follow()

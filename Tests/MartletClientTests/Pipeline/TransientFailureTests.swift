@@ -181,7 +181,7 @@ struct TransientFailureTests {
             options.request.retry = .never
             options.sleep = { _ in }
             let session = try session(through: proxy)
-            var events = session.events(from: "http://a.test/", options: options).makeAsyncIterator()
+            var events = session.events("http://a.test/", options: options).makeAsyncIterator()
             #expect(try await events.next()?.data == "a")
         }
     }
@@ -203,7 +203,7 @@ struct TransientFailureTests {
                 relay.use(waits.count == 1 ? .cut(20) : .none)
             }
             let session = HTTPSession.trusting(origin)
-            var events = session.events(from: "https://127.0.0.1:\(relay.port)/", options: options)
+            var events = session.events("https://127.0.0.1:\(relay.port)/", options: options)
                 .makeAsyncIterator()
             #expect(try await events.next()?.data == "a")
             #expect(try await events.next()?.data == "b")

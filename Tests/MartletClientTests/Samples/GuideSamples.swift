@@ -204,6 +204,42 @@ enum GuideSamples {
             await work()
         }
     }
+
+    static func serviceErrors(_ session: HTTPSession) throws -> HTTPHost {
+        struct Problem: Decodable {
+            var title: String
+        }
+
+        enum ServiceError: Error {
+            case conflict(etag: String?)
+            case problem(String)
+        }
+
+        let service = try session.host("https://api.example.com/v2") {
+            $0.errors = .decoding(Problem.self) { problem, error in
+                switch error.status {
+                case 409, 412: ServiceError.conflict(etag: error.exchange?.headers["ETag"])
+                default: ServiceError.problem(problem.title)
+                }
+            }
+        }
+        return service
+    }
+
+    static func serviceMiddleware(_ session: HTTPSession, secret: String) throws -> HTTPHost {
+        let api = try session.with { $0.middleware.append(KeyMiddleware(key: secret)) }
+            .host("https://api.example.com/v2")
+        return api
+    }
+
+    static func recordCalls() async throws {
+        let recorder = HARRecorder()
+        var configuration = SessionConfiguration.default
+        configuration.delegate = recorder
+        let session = HTTPSession(configuration: configuration)
+        _ = try await session.get("https://example.org/")
+        try await recorder.write(to: "calls.har")
+    }
 }
 
 struct KeyMiddleware: HTTPMiddleware {
@@ -217,5 +253,46 @@ struct KeyMiddleware: HTTPMiddleware {
         let response = try await next(request)
         guard response.status == .serviceUnavailable else { return response }
         return try await next(request)
+    }
+}
+
+struct BodyDigest: HTTPMiddleware {
+    func handle(
+        _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
+    ) async throws -> HTTPCall.Response {
+        let digest = DigestSink(.sha256)
+        for try await piece in request.body.pieces { try await digest.write(piece) }
+        try await digest.finish()
+        var request = request
+        request.headers["X-Content-SHA256"] = await digest.hexadecimal
+        return try await next(request)
+    }
+}
+
+actor HARRecorder: SessionDelegate {
+    private var entries: [HAREntry] = []
+
+    func completed(_ result: CallResult, in context: CallContext) {
+        switch result {
+        case .succeeded(let exchange):
+            entries.append(HAREntry(exchange))
+        case .failed(let error as HTTPError):
+            if let exchange = error.exchange {
+                entries.append(HAREntry(exchange, error: error))
+            } else if let method = error.method, let url = error.url {
+                entries.append(
+                    HAREntry(
+                        failed: HTTPRequest(method: method, url: url), url: url,
+                        error: error, metrics: error.metrics ?? HTTPMetrics()))
+            }
+        case .failed: break  // cancelled, or an error of the program's own code
+        }
+    }
+
+    func write(to path: String) throws {
+        let file = try FileDescriptor.open(
+            FilePath(path), .writeOnly, options: [.create, .truncate],
+            permissions: .ownerReadWrite)
+        try file.closeAfter { _ = try file.writeAll(HARLog.bytes(entries)) }
     }
 }

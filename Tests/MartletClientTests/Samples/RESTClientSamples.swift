@@ -104,6 +104,18 @@ struct NoteComments: HTTPEndpoint {
 
 @Suite("The samples of the page about building a REST client", .timeLimit(.minutes(20)))
 struct RESTClientSamples {
+    static func identified(_ session: HTTPSession) throws -> HTTPHost {
+        let api = try session.with {
+            $0.middleware.append(
+                ClosureMiddleware { request, context, next in
+                    var request = request
+                    request.headers["X-Request-ID"] = "\(context.number)"
+                    return try await next(request)
+                })
+        }.host("https://notes.example.com/v1")
+        return api
+    }
+
     static func show(_ client: NotesClient) async throws {
         do {
             print(try await client.note("7").title)

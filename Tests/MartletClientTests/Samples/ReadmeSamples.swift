@@ -185,7 +185,7 @@ enum ReadmeSamples {
         try await session.stream(request) { _, body in
             for try await line in body.lines { print(line) }
         }
-        for try await event in session.events(from: "https://example.org/feed") {
+        for try await event in session.events("https://example.org/feed") {
             print(event.event, event.data)
         }
     }
@@ -227,7 +227,7 @@ enum ReadmeSamples {
                 print(post.title)
             }
         }
-        for try await event in session.events(from: "https://example.org/feed") {
+        for try await event in session.events("https://example.org/feed") {
             print(try event.decode(Post.self).title)
         }
     }

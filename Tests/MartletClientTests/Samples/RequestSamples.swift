@@ -50,7 +50,7 @@ enum RequestSamples {
 
     static func events(_ session: HTTPSession, stored: String?) async throws -> EventStream {
         let events = session.events(
-            from: "https://example.org/feed", lastEventID: stored,
+            "https://example.org/feed", lastEventID: stored,
             options: .init { $0.failureLimit = 3 })
         for await event in session.events {
             print(String(decoding: try JSONEncoder().encode(event), as: UTF8.self))

@@ -157,7 +157,7 @@ struct TestingSamples {
         options.reconnectionTime = .zero
 
         var received: [String] = []
-        for try await event in session.events(from: mock.url("/news"), options: options) {
+        for try await event in session.events(mock.url("/news"), options: options) {
             received.append(event.data)
             if event.id == "1" { signals.raise("continue") }
         }
@@ -191,5 +191,26 @@ struct TestingSamples {
         let user: User = try await session.get("https://example.org/users/7").decode()
         #expect(user.name == "user 7")
         #expect(try await session.delete("https://example.org/users/7").response.status == .noContent)
+    }
+
+    @Test("An origin is started again on the same port for a queue that was closed")
+    func sameport() async throws {
+        let files = try TemporaryDirectory()
+        let (session, directory) = (HTTPSession(), files.path)
+        let gone = try await TestOrigin.start { _ in .status(204) }
+        let note = try HTTPRequest(method: .post, url: gone.url("/notes"))
+        await gone.stop()
+        let queue = try await OfflineQueue(session: session, directory: directory)
+        try await queue.submit(note, body: .text("kept"))
+        await queue.close()
+
+        let back = try await TestOrigin.start(
+            OriginOptions(binding: .ipv4(port: gone.port))
+        ) { _ in .status(204) }
+        let later = try await OfflineQueue(session: session, directory: directory)
+        try await later.drained
+        #expect(back.requests.map(\.path) == ["/notes"])
+        await later.close()
+        await back.stop()
     }
 }

@@ -42,7 +42,7 @@ struct EventStreamTests {
             default: OriginResponse(204)
             }
         } run: { origin in
-            let events = HTTPSession.own().events(from: origin.url("/stream"), options: options(waits))
+            let events = HTTPSession.own().events(origin.url("/stream"), options: options(waits))
             let found = try await collect(events)
             #expect(found.map(\.data) == ["a", "b", "c"])
             #expect(found.map(\.id) == ["1", "2", "2"])
@@ -63,10 +63,10 @@ struct EventStreamTests {
             let api = try session.host(origin.base)
             let options = options(waits) { $0.lastEventID = "5" }
             for stream in [
-                session.events(from: origin.url(), lastEventID: "7", options: options),
-                api.events(from: "feed", lastEventID: "7", options: options),
-                session.events(from: origin.url(), options: options),
-                api.events(from: "feed", lastEventID: nil, options: options),
+                session.events(origin.url(), lastEventID: "7", options: options),
+                api.events("feed", lastEventID: "7", options: options),
+                session.events(origin.url(), options: options),
+                api.events("feed", lastEventID: nil, options: options),
             ] { #expect(try await collect(stream).map(\.data) == ["a"]) }
             #expect(
                 origin.requests.map { $0.headers["Last-Event-ID"] } == ["7", "9", "7", "9", "5", "9", "5", "9"])
@@ -89,7 +89,7 @@ struct EventStreamTests {
             ServerScript.respond("HTTP/1.1 204 No Content\r\n\r\n"),
         ]
         try await TestOrigin.withOrigin(scripts: scripts[0], scripts[1], scripts[2]) { origin in
-            let events = HTTPSession.own().events(from: origin.url(), options: options(waits))
+            let events = HTTPSession.own().events(origin.url(), options: options(waits))
             let found = try await collect(events)
             #expect(found.map(\.data) == ["a", "b"])
             #expect(waits.all.count == 2)
@@ -98,16 +98,37 @@ struct EventStreamTests {
         }
     }
 
+    @Test(
+        "A status of a busy server is a failure to connect, whose Retry-After is respected",
+        arguments: [(429, "7", 7), (502, nil, 1), (503, "99999", 60), (504, "soon", 1)] as [(Int, String?, Int)])
+    func busy(_ status: Int, _ retryAfter: String?, _ seconds: Int) async throws {
+        let waits = Waits()
+        let count = Counter()
+        try await TestOrigin.withOrigin { _ in
+            switch count.next() {
+            case 1: return Self.stream("retry: 1000\n\ndata: a\n\n")
+            case 2: return OriginResponse(status).with { if let retryAfter { $0.headers["Retry-After"] = retryAfter } }
+            case 3: return Self.stream("data: b\n\n")
+            default: return OriginResponse(204)
+            }
+        } run: { origin in
+            let options = options(waits) { $0.reconnectionTimeBounds = .milliseconds(100)...Duration.seconds(60) }
+            let found = try await collect(HTTPSession.own().events(origin.url("/stream"), options: options))
+            #expect(found.map(\.data) == ["a", "b"])
+            #expect(waits.all == [.seconds(1), .seconds(seconds), .seconds(1)])
+        }
+    }
+
     @Test("A status other than 200 is an error that contains it")
     func status() async throws {
         try await TestOrigin.withOrigin { _ in
-            .text("no", status: 503)
+            .text("no", status: 500)
         } run: { origin in
             let error = await #expect(throws: HTTPError.self) {
-                _ = try await collect(HTTPSession.own().events(from: origin.url()))
+                _ = try await collect(HTTPSession.own().events(origin.url()))
             }
             #expect(error?.code == .unacceptableStatus)
-            #expect(error?.message.contains("503") == true)
+            #expect(error?.message.contains("500") == true)
             #expect(origin.requests.count == 1)
         }
     }
@@ -118,7 +139,7 @@ struct EventStreamTests {
             .text("data: a\n\n")
         } run: { origin in
             let error = await #expect(throws: HTTPError.self) {
-                _ = try await collect(HTTPSession.own().events(from: origin.url()))
+                _ = try await collect(HTTPSession.own().events(origin.url()))
             }
             #expect(error?.code == .unacceptableContentType)
             #expect(error?.message.contains("text/plain") == true)
@@ -131,7 +152,7 @@ struct EventStreamTests {
         let closed = try ClosedPort.shared.get()
         let error = await #expect(throws: HTTPError.self) {
             let events = HTTPSession.own().events(
-                from: closed.url, options: options(waits) { $0.failureLimit = 3 })
+                closed.url, options: options(waits) { $0.failureLimit = 3 })
             _ = try await collect(events)
         }
         #expect(error?.code == .connectFailed)
@@ -141,7 +162,7 @@ struct EventStreamTests {
     @Test("An invalid URL is an error when the first event is requested")
     func noURL() async throws {
         let error = await #expect(throws: HTTPError.self) {
-            _ = try await collect(HTTPSession.own().events(from: "nonsense"))
+            _ = try await collect(HTTPSession.own().events("nonsense"))
         }
         #expect(error?.code == .invalidURL)
     }
@@ -154,7 +175,7 @@ struct EventStreamTests {
             let waits = Waits()
             let error = await #expect(throws: HTTPError.self) {
                 let events = HTTPSession.own().events(
-                    from: origin.url(), options: options(waits) { $0.eventLimit = 8 })
+                    origin.url(), options: options(waits) { $0.eventLimit = 8 })
                 _ = try await collect(events)
             }
             #expect(error?.code == .limitExceeded)
@@ -172,7 +193,7 @@ struct EventStreamTests {
             let session = HTTPSession.own()
             let task = Task {
                 var count = 0
-                for try await _ in session.events(from: origin.url()) {
+                for try await _ in session.events(origin.url()) {
                     count += 1
                     origin.signals.raise("event")
                 }
@@ -196,7 +217,7 @@ struct EventStreamTests {
             let session = HTTPSession.own()
             let settings = options
             let task = Task {
-                for try await _ in session.events(from: origin.url(), options: settings) {
+                for try await _ in session.events(origin.url(), options: settings) {
                     origin.signals.raise("event")
                 }
             }
@@ -214,7 +235,7 @@ struct EventStreamTests {
             let session = HTTPSession.own()
             var options = EventStreamOptions()
             options.sleep = { _ in await session.invalidateAndCancel() }
-            let events = session.events(from: origin.url(), options: options)
+            let events = session.events(origin.url(), options: options)
             await #expect(throws: CancellationError.self) { try await collect(events) }
             #expect(origin.requests.count == 1)
         }
@@ -229,7 +250,7 @@ struct EventStreamTests {
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let session = HTTPSession.own()
             var count = 0
-            for try await event in session.events(from: origin.url()) {
+            for try await event in session.events(origin.url()) {
                 #expect(event.data == "again")
                 count += 1
                 if count == 1000 { break }
@@ -245,7 +266,7 @@ struct EventStreamTests {
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"),
             .sendEndlessly(event))
         try await TestOrigin.withOrigin(scripts: script) { origin in
-            var events = HTTPSession.own().events(from: origin.url()).makeAsyncIterator()
+            var events = HTTPSession.own().events(origin.url()).makeAsyncIterator()
             let first = try await events.next()
             #expect(first != nil)
             let sent = await settled { origin.recorder.counts.bytesSent }
@@ -264,7 +285,7 @@ struct EventStreamTests {
         } run: { origin in
             let request = try HTTPRequest(.post, origin)
             let events = HTTPSession.own().events(
-                from: request, body: .text("hello"), options: options(waits))
+                request, body: .text("hello"), options: options(waits))
             #expect(try await collect(events).map(\.data) == ["hello"])
             #expect(origin.requests.count == 2)
         }

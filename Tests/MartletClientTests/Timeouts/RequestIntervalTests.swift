@@ -86,13 +86,13 @@ struct RequestIntervalTests {
         try await Self.withOrigin { first, _ in
             try await Self.withOrigin { second, _ in
                 let session = HTTPSession.own()
-                session.setRequestInterval(.milliseconds(300), for: try HTTPURL(first.base).origin)
+                session.setRequestInterval(.milliseconds(300), for: try HTTPURL(first.base))
                 let start = MonotonicTime.now()
                 for origin in [first, first, second, second] { _ = try await session.get(origin.url("/a")) }
                 #expect(MonotonicTime.now().since(start) >= .milliseconds(300))
-                session.setRequestInterval(TestTimeouts.long, for: try HTTPURL(second.base).origin)
+                session.setRequestInterval(TestTimeouts.long, for: try HTTPURL(second.base))
                 _ = try await session.get(second.url("/a"))
-                session.setRequestInterval(nil, for: try HTTPURL(first.base).origin)
+                session.setRequestInterval(nil, for: try HTTPURL(first.base))
                 _ = try await session.get(first.url("/a"))
                 _ = try await session.get(first.url("/a"))
                 await #expect(throws: HTTPError.self) {
@@ -107,8 +107,8 @@ struct RequestIntervalTests {
     func removed() async throws {
         try await Self.withOrigin { origin, arrivals in
             let session = HTTPSession.own()
-            let first = try HTTPURL(origin.base).origin
-            let second = try HTTPURL("http://other.example").origin
+            let first = try HTTPURL(origin.base)
+            let second = try HTTPURL("http://other.example")
             #expect(!session.core.pacer.isActive)
             session.setRequestInterval(TestTimeouts.long, for: first)
             session.setRequestInterval(TestTimeouts.long, for: second)
@@ -130,7 +130,7 @@ struct RequestIntervalTests {
             let interval = Duration.milliseconds(300)
             let session = HTTPSession.own { $0.requestInterval = interval }
             _ = try await session.get(origin.url("/a"))
-            session.setRequestInterval(TestTimeouts.long, for: try HTTPURL(origin.base).origin)
+            session.setRequestInterval(TestTimeouts.long, for: try HTTPURL(origin.base))
             // Its turn comes after the session's interval, and starts the long one.
             _ = try await session.get(origin.url("/b"))
             let cancelled = (0..<200).map { _ in Task { try await session.get(origin.url("/c")) } }

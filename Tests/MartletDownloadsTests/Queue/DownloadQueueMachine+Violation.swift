@@ -37,7 +37,7 @@ extension DownloadQueueMachine {
             }
         }
         guard let limits else { return nil }
-        if running > max(1, limits.concurrentFiles) { return "\(running) run" }
+        if running > max(0, limits.concurrentFiles) { return "\(running) run" }
         if let worst = hosts.values.max(), worst > max(1, limits.perHost) {
             return "\(worst) run with one host"
         }

@@ -1,3 +1,4 @@
+import Foundation
 import Martlet
 import MartletDownloads
 import MartletTesting
@@ -80,7 +81,7 @@ struct DownloadSummaryTests {
         func add(_ manager: DownloadManager, _ name: String, to target: DownloadTarget) async throws -> DownloadID {
             try await manager.add("https://a.example/\(name)", to: target, ifPresent: .existing)
         }
-        let folder = DownloadTarget.directory("/data")
+        let folder = DownloadTarget.directory(scene.directory)
         let id = try await add(manager, "1", to: folder)
         // The signature of the URL is not compared.
         #expect(try await add(manager, "1?X-Amz-Signature=1&X-Amz-Date=2", to: folder) == id)
@@ -104,8 +105,27 @@ struct DownloadSummaryTests {
         #expect(try await add(later, "1", to: folder) == next)
         scene.downloads.endAll(.finish)
         _ = try await later.allFinished
+        try scene.write([1], to: "1")
         #expect(try await add(later, "1", to: folder) == next && later.word(next) == "finished")
+        // Its file is gone, so it is downloaded again.
+        try FileManager.default.removeItem(atPath: "\(scene.path)/1")
+        let again = try await add(later, "1", to: folder)
+        #expect(again != next && later.download(next) == nil && later.download(again) != nil)
         await later.close()
+    }
+
+    @Test("With a limit of no concurrent downloads, the stored ones are listed and changed, and none starts")
+    func idle() async throws {
+        let first = try await scene.manager(DownloadLimits(concurrentFiles: 0))
+        let ids = try await [scene.add("1", to: first), scene.add("2", to: first)]
+        await first.close()
+        let second = try await scene.manager(DownloadLimits(concurrentFiles: 0))
+        #expect(second.all.map { $0.state.word } == ["waiting", "waiting"])
+        await second.cancel(ids[0])
+        await second.setLimits(DownloadLimits())
+        await scene.downloads.run("2")
+        #expect(second.word(ids[1]) == "running")
+        await second.close()
     }
 
     @Test("An existing download keeps its options, and is not returned for a checksum that it is not compared with")
@@ -115,7 +135,7 @@ struct DownloadSummaryTests {
         let other = Checksum.sha256(String(repeating: "0", count: 64))
         func add(_ checksum: Checksum?, segments: Int = 4) async throws -> DownloadID {
             try await manager.add(
-                "https://a.example/1", to: "/data/1",
+                "https://a.example/1", to: scene.directory.appending("1"),
                 options: DownloadOptions(segments: segments, checksum: checksum), ifPresent: .existing)
         }
         let id = try await add(.md5(digits), segments: 9)
@@ -123,6 +143,7 @@ struct DownloadSummaryTests {
             if isFinished {
                 scene.downloads.end("1", .finish)
                 _ = try await manager.allFinished
+                try scene.write([1], to: "1")
             }
             #expect(try await add(.md5(digits.uppercased())) == id)
             #expect(try await add(nil, segments: 2) == id)

@@ -90,4 +90,14 @@ enum DownloaderSamples {
             await downloads.retryFailed()
         }
     }
+
+    static func stored(_ session: HTTPSession) async throws {
+        let stored = try await DownloadManager(
+            session: session, directory: "/var/lib/app/downloads",
+            limits: DownloadLimits(concurrentFiles: 0))
+        for download in stored.all { print(download.id, download.state, download.url) }
+        for download in stored.all { await download.cancel() }
+        try await stored.removeFinished()
+        await stored.close()
+    }
 }

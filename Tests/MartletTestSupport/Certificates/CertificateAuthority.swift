@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 package import MartletTransport
 
 /// A certificate authority that is created at run time for tests. Its key exists only in this process.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 import MartletTransport
 
 /// A builder of X.509 certificates (RFC 5280).

@@ -21,4 +21,20 @@ enum XMLSamples {
         let xml = try exchange.xml()
         return xml
     }
+
+    static func sitemap(_ session: HTTPSession) async throws {
+        try await session.stream(
+            "https://example.org/sitemap.xml", validate: .success
+        ) { _, body in
+            var text = ""
+            for try await event in body.xmlEvents {
+                switch event {
+                case .start: text = ""
+                case .text(let piece): text += piece
+                case .end(let name) where name.local == "loc": print(text)
+                default: break
+                }
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The loader of identities, which checks that key and certificate belong together. It blocks: deriving a key from a
 /// pass phrase takes milliseconds, or longer if the file specifies more rounds.

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The requirements for every certificate of a verified chain, beyond those of OpenSSL (RFC 5280 §4, and the Baseline
 /// Requirements of the CA/Browser Forum).

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The decision of a custom trust policy.
 public enum TrustDecision: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import COpenSSL
+import CMartletOpenSSL
 
 /// The SHA-256 of a public key (its SubjectPublicKeyInfo in DER, RFC 7469 §2.4), which identifies a server even after
 /// its certificate is renewed with the same key.

@@ -36,6 +36,8 @@ struct CacheDamageTests {
         for body in CacheDamageTests.bodies {
             try await CacheFaultScene.comesBack(body.offset, body.count, session, origin)
         }
+        // Otherwise the next step could list a file that is about to be renamed.
+        await session.configuration.cache?.flush()
     }
 
     /// Runs a test with a cache whose files are all on disk: entries, body, index and lock.

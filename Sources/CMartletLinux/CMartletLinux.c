@@ -1,2 +1,2 @@
 /* SwiftPM requires a source file in a target of C headers. */
-#include "CLinux.h"
+#include "CMartletLinux.h"
