@@ -2,7 +2,7 @@
 
 SWIFT ?= swift
 SOURCES := Package.swift Sources Tests Fuzz $(wildcard Benchmarks/Package.swift Benchmarks/*/Package.swift) \
-	$(wildcard Benchmarks/Sources Benchmarks/Soak/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Cache/Sources/CacheStore Benchmarks/Hello Benchmarks/HelloPeer Benchmarks/Dependencies) Examples
+	$(wildcard Benchmarks/Sources Benchmarks/Soak/Sources Benchmarks/Measure/Sources Benchmarks/Peers/Sources Benchmarks/Wire/Sources/HeadParsing Benchmarks/Cache Benchmarks/Hello Benchmarks/HelloPeer Benchmarks/Dependencies) Examples
 export SWIFT TIME ENTRY INPUT JOBS
 
 # The maximum number of concurrent tests, read by Swift Testing. Swift's pool has one thread per processor: on two of

@@ -351,6 +351,14 @@ if Context.environment["MARTLET_FUZZ"] != nil {
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }
 
+// The benchmark of the cache's store uses package declarations, so it cannot be in a package of its own.
+if Context.environment["MARTLET_BENCHMARKS"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "cache-store", dependencies: ["MartletWire", "MartletStorage", "MartletCache"],
+            path: "Benchmarks/Cache", swiftSettings: strict))
+}
+
 // Comma-separated names of test targets: only these and their dependencies are built. `make test-traits` and
 // `make sanitize-quick` need no others.
 if let only = Context.environment["MARTLET_TEST_TARGETS"], !only.isEmpty {

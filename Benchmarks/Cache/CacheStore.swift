@@ -2,7 +2,7 @@ import MartletCache
 import MartletStorage
 import MartletWire
 
-/// Measures the store of the response cache in a new directory: `cache-store FOLDER [ENTRIES]`.
+/// Measures the store of the response cache in a new directory: `cache-store DIRECTORY [ENTRIES]`.
 ///
 /// It prints one line of JSON per scenario. At the end it removes all entries, but not the directory's own files.
 @main
@@ -11,7 +11,7 @@ struct CacheStore {
 
     static func main() throws {
         guard CommandLine.arguments.count > 1 else {
-            print("usage: cache-store FOLDER [ENTRIES]")
+            print("usage: cache-store DIRECTORY [ENTRIES]")
             return
         }
         let directory = CommandLine.arguments[1]
