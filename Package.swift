@@ -230,6 +230,10 @@ let package = Package(
                 "MartletXML", "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
+        // It uses package declarations, so it cannot be in a package of its own as the other benchmarks.
+        .executableTarget(
+            name: "cache-store", dependencies: ["MartletWire", "MartletStorage", "MartletCache"],
+            path: "Benchmarks/Cache", swiftSettings: strict),
         // Support for the tests of this package.
         .target(
             name: "MartletTestSupport",
@@ -349,14 +353,6 @@ if Context.environment["MARTLET_FUZZ"] != nil {
         .executableTarget(
             name: "MartletFuzzer", dependencies: ["MartletFuzzing"], path: "Fuzz/MartletFuzzer",
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
-}
-
-// The benchmark of the cache's store uses package declarations, so it cannot be in a package of its own.
-if Context.environment["MARTLET_BENCHMARKS"] != nil {
-    package.targets.append(
-        .executableTarget(
-            name: "cache-store", dependencies: ["MartletWire", "MartletStorage", "MartletCache"],
-            path: "Benchmarks/Cache", swiftSettings: strict))
 }
 
 // Comma-separated names of test targets: only these and their dependencies are built. `make test-traits` and

@@ -19,7 +19,7 @@ enum SignalHandler {
     /// user presses a key twice that fast.
     private static let echoTime = Duration.milliseconds(50)
     private static let thread = BlockingThreadPool(threadLimit: 1)
-    /// Not inherited by programs that this one starts.
+    /// The pipe from the signal handler to the thread. Programs that this one starts do not inherit it.
     private static let pipe = try? FileDescriptor.pipe(options: .closeOnExec)
     /// Shared by the thread that reads the pipe, the task that waits for a signal, and the task that draws.
     private static let state = Mutex(State())
@@ -32,8 +32,8 @@ enum SignalHandler {
         signal(SIGXFSZ, SIG_IGN)
         // Without a free descriptor, the signals keep their default effect.
         guard let pipe else { return }
-        for number in [SIGINT, SIGTERM] where !isIgnored(number) { signal(number, SignalHandler.note) }
-        thread.submit { while let byte = try? pipe.readEnd.bytes(atMost: 1).first { take(Int32(byte)) } }
+        for number in [SIGINT, SIGTERM] where !isIgnored(number) { signal(number, SignalHandler.handler) }
+        thread.submit { while let byte = try? pipe.readEnd.bytes(atMost: 1).first { deliver(Int32(byte)) } }
     }
 
     /// Whether the program was started with a signal ignored, as by `nohup` and a shell's `&`.
@@ -50,7 +50,7 @@ enum SignalHandler {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 state.withLock { $0.waiter = continuation }
-                // If the task was cancelled before, the handler has found no waiter.
+                // If the task was cancelled before, the cancellation handler has found no waiter.
                 if Task.isCancelled { endWait() }
             }
         } onCancel: {
@@ -63,15 +63,16 @@ enum SignalHandler {
     /// Records a change of the terminal's state.
     static func update(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
 
-    /// The handler, which is async-signal-safe: `pipe` is initialized before the handler is installed.
-    private static let note: @convention(c) (Int32) -> Void = { number in
+    /// The signal handler. It is async-signal-safe, because `pipe` is initialized before the handler is installed.
+    private static let handler: @convention(c) (Int32) -> Void = { number in
         let saved = errno
         var byte = UInt8(truncatingIfNeeded: number)
         if let pipe { _ = unsafe write(pipe.writeEnd.rawValue, &byte, 1) }
         errno = saved
     }
 
-    private static func take(_ number: Int32) {
+    /// Resumes the task that waits for a signal, or ends the program.
+    private static func deliver(_ number: Int32) {
         let now = ContinuousClock.now
         let (waiter, isEcho, screen) = state.withLock { state in
             let waiter = state.waiter.take()
@@ -139,8 +140,8 @@ enum ProcessTitle {
 
     private static func secrets(of group: TransferOptions) -> [Secret] {
         var values: [String] = []
-        var addresses = group.urls
-        // All given values, also those that later options override: they are on the command line as well.
+        var urls = group.urls
+        // Values that later options override are on the command line as well.
         for (option, value) in group.given {
             let colon = value.first(":")
             switch option {
@@ -150,12 +151,12 @@ enum ProcessTitle {
             case "header":
                 guard let colon, isSecret(value[..<colon], in: group) else { continue }
                 values.append(value.rest(after: colon))
-            case "url", "proxy", "socks5", "socks5-hostname": addresses.append(value)
+            case "url", "proxy", "socks5", "socks5-hostname": urls.append(value)
             default: break
             }
         }
         var secrets: [Secret] = values.map { ($0, 0) }
-        for url in addresses {
+        for url in urls {
             guard let secret = CommandLineURL.userInfo(of: url) else { continue }
             let rest = url[secret.upperBound...].utf8.count
             secrets.append((String(url[secret.lowerBound...]), rest))

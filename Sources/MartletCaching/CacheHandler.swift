@@ -281,7 +281,7 @@ final class ResponseCacheInfo: ResponseProvenance {
         (self.staleFallback, self.setCookies, self.isPreview) = (staleFallback, setCookies, isPreview)
     }
 
-    /// The handling so far. It has `stored` as soon as the body of the flight is stored.
+    /// The handling so far, with `stored` once the body of the flight is stored.
     private var status: CacheStatus {
         var status = initialStatus
         if flight?.representation != nil { status.isStored = true }

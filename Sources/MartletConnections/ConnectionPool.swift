@@ -420,7 +420,7 @@ private final class PoolAlarm: TimerTarget {
     }
 }
 
-/// The clock of the machine. It also runs while the computer is suspended, so that idle connections age meanwhile.
+/// The clock of the machine. It runs while the computer is suspended, so that idle connections age during that time.
 enum PoolClock {
     /// Nanoseconds since the computer was started.
     static func now() -> UInt64 { MonotonicTime.sinceBoot().nanoseconds }

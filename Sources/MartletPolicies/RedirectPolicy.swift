@@ -56,13 +56,13 @@ package struct RedirectRule: Sendable {
         guard let location = locations.first, !location.isEmpty else { return .deliver }
         let (next, dropsBody) = rewritten(method, status: head.status)
         guard dropsBody || isReplayable else { return .deliver }
+        if policy.staysOnHost, RedirectRule.leavesHost(url, to: location) { return .deliver }
         guard followed < policy.limit else { return .fail(.tooMany(limit: policy.limit)) }
         let target: HTTPURL
         do throws(HTTPURL.ParseError) { target = try url.resolving(RedirectRule.text(of: location)) } catch {
             if error.code == .unsupportedScheme { return .fail(.unsupportedScheme(error)) }
             return .fail(.malformed(error))
         }
-        if policy.staysOnHost, target.host != url.host { return .deliver }
         guard policy.schemes.contains(target.scheme) else { return .fail(.rejectedScheme(target.origin)) }
         if url.scheme == .https, target.scheme == .http, !policy.allowsDowngrade {
             return .fail(.downgrade(to: target.origin))
@@ -71,6 +71,12 @@ package struct RedirectRule: Sendable {
             Redirect(
                 url: target.withoutUserInfo.inheritingFragment(of: url), method: next, dropsBody: dropsBody,
                 leavesOrigin: target.origin != url.origin))
+    }
+
+    private static func leavesHost(_ url: HTTPURL, to location: ArraySlice<UInt8>) -> Bool {
+        do throws(HTTPURL.ParseError) { return try url.resolving(text(of: location)).host != url.host } catch {
+            return error.code == .unsupportedScheme
+        }
     }
 
     /// Whether a status may lead to another request.

@@ -75,10 +75,11 @@ public struct EventStreamOptions: Sendable {
     public var lastEventID = ""
     /// The delay before a reconnection, until the server's `retry` sets another one; 3 s by default.
     public var reconnectionTime = Duration.seconds(3)
-    /// The bounds of a server's `retry`; by default 100 ms, which prevents a busy loop, to one hour.
+    /// The bounds of a server's `retry`; by default 100 ms, which prevents a busy loop, to one hour. The upper bound is
+    /// also that of `Retry-After`.
     public var reconnectionTimeBounds = Duration.milliseconds(100)...Duration.seconds(3600)
     /// The maximum delay before a reconnection, at least ``reconnectionTime``; 60 s by default. The delay is random;
-    /// its upper bound doubles with each further consecutive failure to connect.
+    /// its upper bound doubles with each further consecutive failure to connect. A longer `Retry-After` replaces it.
     public var backoffLimit = Duration.seconds(60)
     /// The number of consecutive failures to connect after which the stream ends with the error; 10 by default, `nil`
     /// for no limit. An accepted response resets the count. A status of 429, 502, 503 or 504 is such a failure, and its

@@ -1,7 +1,7 @@
 import MartletCore
 
 /// A state machine that decides when to reconnect a stream of server-sent events (WHATWG HTML §9.2.3): after its end
-/// and after a network error. A response that is not an event stream ends the stream.
+/// and after a failure to connect. Another response than an event stream ends the stream.
 package struct EventStreamMachine: Sendable {
     /// The decision on a response.
     package enum Opening: Hashable, Sendable {

@@ -186,7 +186,7 @@ public struct HTTPURL: Hashable, Sendable {
         return try with { $0.query = joined }.checkedLength(after: self)
     }
 
-    /// Returns this URL, which was made by adding to a base, after a check of its length.
+    /// Returns this URL, which was made by adding to `base`, if it is not too long.
     private func checkedLength(after base: HTTPURL) throws(ParseError) -> HTTPURL {
         guard serializedLength > HTTPURL.lengthLimit else { return self }
         throw ParseError(

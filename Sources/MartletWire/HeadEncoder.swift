@@ -1,10 +1,10 @@
-/// The writer of the head of a request.
+/// The encoder of the head of a request.
 package typealias RequestEncoder = HeadEncoder
 
-/// The writer of the head of a response, for the test origin.
+/// The encoder of the head of a response, for the test origin.
 package typealias ResponseEncoder = HeadEncoder
 
-/// The writer of the head of a request or a response. It rejects input that could split the message (RFC 9112 §3, §4,
+/// An encoder of the head of a request or a response. It rejects input that could split the message (RFC 9112 §3, §4,
 /// §5, §11.2). The buffer is reused for each head. After an error, ``bytes`` is empty until the next head starts, so
 /// that no part of a rejected message can reach a socket.
 package struct HeadEncoder: Sendable {
@@ -29,7 +29,7 @@ package struct HeadEncoder: Sendable {
 
     // MARK: Start lines
 
-    /// Starts the head of a request in an emptied buffer.
+    /// Empties the buffer, and starts the head of a request.
     /// - Parameters:
     ///   - method: A token.
     ///   - target: Visible ASCII, in any of the four forms of RFC 9112 §3.2.
@@ -44,7 +44,7 @@ package struct HeadEncoder: Sendable {
         append(version == .http11 ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n")
     }
 
-    /// Starts the head of a response in an emptied buffer.
+    /// Empties the buffer, and starts the head of a response.
     /// - Parameters:
     ///   - status: 100...999.
     ///   - reason: The reason phrase; may be empty.
@@ -58,7 +58,7 @@ package struct HeadEncoder: Sendable {
         appendLineEnd()
     }
 
-    /// Starts field lines without a start line in an emptied buffer, for trailers or for ``lines(_:)``.
+    /// Empties the buffer, and starts field lines without a start line, for trailers or for ``lines(_:)``.
     package mutating func beginLines() { open(.lines) }
 
     // MARK: Fields
@@ -69,7 +69,8 @@ package struct HeadEncoder: Sendable {
 
     /// Adds a field; the UTF-8 bytes of the value are sent.
     /// - Throws: `invalidFieldName`, `invalidFieldValue` with the index of the first bad byte; `conflictingFraming` for
-    ///   a second Content-Length or Transfer-Encoding, or both; `repeatedField` for a second Host or Cookie.
+    ///   a second Content-Length or Transfer-Encoding, or both; `repeatedField` for a second Host or Cookie;
+    ///   `encodingOutOfOrder` if no head is open.
     package mutating func field(name: String, value: String) throws(WireError) { try field(name, value.utf8.span) }
 
     /// Adds a field whose value is bytes, such as Latin-1; otherwise like ``field(name:value:)``.
@@ -77,7 +78,7 @@ package struct HeadEncoder: Sendable {
 
     private mutating func field(_ name: String, _ value: Span<UInt8>) throws(WireError) {
         guard state != .closed else { throw reject(.encodingOutOfOrder, at: 0) }
-        try noteSingular(name)
+        try checkNotRepeated(name)
         let span = name.utf8.span
         let end = span.endOfToken(in: 0..<span.count)
         if end < span.count || end == 0 { throw reject(.invalidFieldName, at: end) }
@@ -90,7 +91,7 @@ package struct HeadEncoder: Sendable {
     }
 
     /// Rejects a second framing field, Host or Cookie, because a proxy and a server might use different ones.
-    private mutating func noteSingular(_ name: String) throws(WireError) {
+    private mutating func checkNotRepeated(_ name: String) throws(WireError) {
         switch name.utf8.count {
         case 4 where matches(name, "host"):
             if hasHost { throw reject(.repeatedField, at: 0) }

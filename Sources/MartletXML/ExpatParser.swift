@@ -1,12 +1,12 @@
 import CMartletExpat
 
-/// Parses a document with expat. It owns expat's parser and frees it.
+/// A parser of one document, over expat. It owns expat's parsers and frees them.
 ///
 /// The parser calls back only within ``read(_:)`` and ``finish()``. A callback that finds an error stops the parser.
 ///
-/// A document can take up to three parsers, one after the other. If it declares another encoding than the one that the
-/// parser was created with, it is read again from its beginning. After a document type, a new parser reads the rest. So
-/// nothing that the document type or its external subset declares can hide an undeclared entity or change a value.
+/// A document can take up to three of expat's parsers, one after the other. If it declares another encoding than its
+/// parser uses, it is read again from its beginning. After a document type, a new parser reads the rest. So nothing
+/// that the document type or its external subset declares can hide an undeclared entity or change a value.
 ///
 /// `@unchecked Sendable`: only one ``XMLEventParser`` refers to it, which cannot be copied and is used by one task at a
 /// time.
@@ -96,7 +96,7 @@ import CMartletExpat
             return .restarted(at: 0)
         case .endOfDoctype(let end):
             interruption = nil
-            // A space is fed first, so that neither a mark nor a declaration is treated as the beginning of a document.
+            // A space is fed first, so that a byte order mark or a declaration is not at the beginning of a document.
             let space = encoding.space
             origin = XMLPosition(line: end.line, column: end.column - 1, byteOffset: end.byteOffset - space.count)
             openParser()
@@ -116,7 +116,7 @@ import CMartletExpat
         // If memory is exhausted there is no parser, and each call of expat reports an error.
         guard let parser = unsafe parser else { return }
         unsafe martlet_expat_disable_reparse_deferral(parser)
-        // A second barrier, since no entity can be declared. Expat counts `&lt;` as one byte.
+        // A second barrier: no entity can be declared anyway. Expat counts the result of `&lt;` as one byte.
         _ = unsafe XML_SetBillionLaughsAttackProtectionMaximumAmplification(parser, 2)
         _ = unsafe XML_SetBillionLaughsAttackProtectionActivationThreshold(parser, 64 << 10)
         _ = unsafe XML_SetParamEntityParsing(parser, XML_PARAM_ENTITY_PARSING_NEVER)

@@ -1,4 +1,4 @@
-/// The character encodings that can be read. The raw values are the names that expat knows.
+/// A character encoding that can be parsed. The raw value is its name in expat.
 public enum XMLEncoding: String, Hashable, Sendable {
     /// UTF-8, the default without a declaration.
     case utf8 = "UTF-8"
@@ -22,15 +22,15 @@ public enum XMLEncoding: String, Hashable, Sendable {
         }
     }
 
-    /// The code units of bytes in UTF-16; an odd byte at the end is ignored.
+    /// Returns the UTF-16 code units of bytes; an odd byte at the end is ignored.
     private func units(_ bytes: ArraySlice<UInt8>) -> [UInt16] {
-        stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map { place in
-            let (first, second) = (UInt16(bytes[place]), UInt16(bytes[place + 1]))
+        stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map { index in
+            let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
             return self == .utf16BigEndian ? first << 8 | second : second << 8 | first
         }
     }
 
-    /// The characters of bytes; U+FFFD for each sequence that is malformed.
+    /// Returns the characters of bytes, with U+FFFD for each malformed sequence.
     func scalars(_ bytes: ArraySlice<UInt8>) -> [Unicode.Scalar] {
         switch self {
         case .utf8: Array(String(decoding: bytes, as: UTF8.self).unicodeScalars)
@@ -40,10 +40,11 @@ public enum XMLEncoding: String, Hashable, Sendable {
         }
     }
 
-    /// The number of bytes at the front that expat may read now, and whether a lone surrogate follows them.
+    /// Returns the number of bytes at the front that expat may read now, and whether a lone surrogate follows them.
     ///
-    /// In UTF-16 these are whole surrogate pairs, which expat does not check; it checks the other encodings itself. A
-    /// CR at the end waits for its LF unless no byte will follow, because expat could count the two as two line ends.
+    /// In UTF-16 the bytes have only complete surrogate pairs, because expat does not check them. It checks the other
+    /// encodings itself. A CR at the end waits for its LF unless it is the last byte, because expat could count the two
+    /// as two line ends.
     func readable(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> (byteCount: Int, isMalformed: Bool) {
         guard unitByteCount == 2 else { return (bytes.last == 0x0D && !isLast ? bytes.count - 1 : bytes.count, false) }
         let units = units(bytes)
@@ -73,7 +74,7 @@ public enum XMLEncoding: String, Hashable, Sendable {
     struct Detection {
         let encoding: XMLEncoding
         let hasMark: Bool
-        /// Whether the declaration of the document counts: the charset of the transport replaces it.
+        /// Whether the declaration of the document is used: a charset of the transport overrides it.
         let usesDeclaration: Bool
 
         /// Detects the encoding in the order of RFC 7303 §3.2: byte order mark, charset of the transport, then UTF-8
@@ -118,7 +119,7 @@ public enum XMLEncoding: String, Hashable, Sendable {
             }
         }
 
-        /// The encoding that a document declares; the detected one if it declares none, or may not.
+        /// Returns the declared encoding; the detected one without a declaration, or if a charset overrides it.
         func encoding(declared name: String?, at position: XMLPosition) throws(XMLError) -> XMLEncoding {
             guard let name, usesDeclaration else { return encoding }
             let isWide = encoding.unitByteCount == 2
@@ -130,7 +131,8 @@ public enum XMLEncoding: String, Hashable, Sendable {
             }
             let mayDiffer = !isWide && !hasMark && declared?.unitByteCount == 1
             guard let declared, declared == encoding || mayDiffer else {
-                throw XMLError(.encodingMismatch, at: position, "\(name) is declared, but this is \(encoding.rawValue)")
+                throw XMLError(
+                    .encodingMismatch, at: position, "\(name) is declared, but the encoding is \(encoding.rawValue)")
             }
             return declared
         }

@@ -27,6 +27,20 @@ struct RouteTests {
         #expect(rejected.field("Allow") == "GET, POST")
     }
 
+    @Test("Handlers respond with given bytes, and with bytes that are compressed already")
+    func bytes() async throws {
+        let mock = MockTransport(
+            handler: .router { router in
+                router.get("/raw", .bytes([1, 2, 3], contentType: "application/pdf"))
+                router.get("/coded", .encoded([4, 5], coding: "br"))
+            })
+        let client = try await RawClient(mock)
+        let raw = try await client.get("/raw")
+        #expect(raw.body == [1, 2, 3] && raw.field("Content-Type") == "application/pdf")
+        let coded = try await client.get("/coded")
+        #expect(coded.body == [4, 5] && coded.field("Content-Encoding") == "br")
+    }
+
     @Test("Echo returns method, target, fields and body")
     func echoes() async throws {
         let client = try await RawClient(mock)

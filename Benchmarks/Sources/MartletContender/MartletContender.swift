@@ -4,7 +4,7 @@ import Measure
 
 /// Martlet as a contender: `SCENARIO URL [NAME=VALUE …]`.
 ///
-/// `executor=loop` runs the tasks on the event loop's thread. `cache=memory` and `cache=FOLDER` cache responses, the
+/// `executor=loop` runs the tasks on the event loop's thread. `cache=memory` and `cache=DIRECTORY` cache responses, the
 /// latter only on disk. `mode=reload` stores each response again. `line=N` limits the received body bytes per second.
 /// `segments=N` downloads files in segments over at most N connections.
 @main

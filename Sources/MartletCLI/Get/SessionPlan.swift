@@ -3,7 +3,7 @@ import Glibc
 import Martlet
 
 enum SessionPlan {
-    /// The configuration, with the jar if the options use cookies. Reports a key log file that cannot be written.
+    /// Returns the configuration, with the jar if the options use cookies. Warns if the key log file is not writable.
     static func configuration(for options: TransferOptions, usesTLS: Bool, jar: CookieJar) async throws(UsageError)
         -> SessionConfiguration
     {
@@ -17,7 +17,7 @@ enum SessionPlan {
         return configuration
     }
 
-    /// The configuration without cookies. If `usesTLS`, checks that the files of the TLS options are readable.
+    /// Returns the configuration without cookies. If `usesTLS`, checks that the files of the TLS options are readable.
     static func configuration(for options: TransferOptions, usesTLS: Bool) throws(UsageError) -> SessionConfiguration {
         var configuration = options.session
         configuration.redirects = .doNotFollow
@@ -25,7 +25,7 @@ enum SessionPlan {
             configuration.middleware = [MethodPreservingInterceptor(method: method)]
         }
         if let wait = options.continueTimeout { configuration.continueTimeout = wait }
-        // A CONNECT request to a proxy contains the same value.
+        // CONNECT requests to a proxy have the same value.
         if let agent = options.userAgent { configuration.userAgent = agent.isEmpty ? nil : agent }
         configuration.proxy = try ProxyPlan.settings(options.proxy)
         configuration.tls = usesTLS ? try tls(options) : TLSSettings()
@@ -63,7 +63,7 @@ enum SessionPlan {
             guard let names = try? FileManager.default.contentsOfDirectory(atPath: directory) else {
                 throw UsageError("option --capath: cannot read “\(directory)”", status: .authorityFile)
             }
-            // As in OpenSSL, only files named after the hash of a subject count, such as `9d66eef0.0`.
+            // As in OpenSSL, only files named after the hash of a subject are used, such as `9d66eef0.0`.
             let hashed = names.filter { name in
                 let parts = name.split(separator: ".")
                 return parts.count == 2 && parts[0].count == 8 && parts[0].allSatisfy(\.isHexDigit)
@@ -117,13 +117,13 @@ enum ProxyPlan {
         var isEmpty: Bool { self == Options() }
     }
 
-    /// Creates the settings. The messages of its errors contain no password.
+    /// Creates the settings. Error messages contain no password.
     static func settings(_ options: Options) throws(UsageError) -> ProxySettings {
         var settings = ProxySettings.environment
         if let address = options.address {
             guard !address.isEmpty else { return .none }
             do throws(HTTPURL.ParseError) { settings = .server(try ProxyServer(address)) } catch {
-                throw UsageError("the address of the proxy is invalid: \(error)", status: .unresolvedProxy)
+                throw UsageError("the proxy's URL is invalid: \(error)", status: .unresolvedProxy)
             }
             // As in curl, `no_proxy` of the environment also applies to a proxy that an option names.
             let exceptions = options.exceptions ?? Environment["no_proxy"] ?? Environment["NO_PROXY"] ?? ""
@@ -170,18 +170,18 @@ struct CachePlan: Sendable {
 
     /// Checks the cache options of all groups, then opens the caches. Error messages name the option.
     init(_ groups: [TransferOptions]) async throws(UsageError) {
-        var limits: [FilePath: Int?] = [:]
+        var staleTimes: [FilePath: Int?] = [:]
         for group in groups {
             guard let directory = try CachePlan.directory(of: group) else { continue }
-            let other = limits[directory] ?? nil
-            let limit = group.staleIfError ?? other
-            if let other, limit != other {
-                throw UsageError("option --stale-if-error: the cache “\(directory)” already has the value \(other)")
+            let earlier = staleTimes[directory] ?? nil
+            let staleTime = group.staleIfError ?? earlier
+            if let earlier, staleTime != earlier {
+                throw UsageError("option --stale-if-error: the cache “\(directory)” already has the value \(earlier)")
             }
-            limits[directory] = .some(limit)
+            staleTimes[directory] = .some(staleTime)
         }
-        for (directory, limit) in limits {
-            let (cache, exists) = try await CachePlan.open(directory, staleIfError: limit)
+        for (directory, staleTime) in staleTimes {
+            let (cache, exists) = try await CachePlan.open(directory, staleIfError: staleTime)
             caches[directory] = cache
             if !exists, groups.global.printsErrors {
                 await Console.report("option --cache: “\(directory)” cannot be created; nothing is stored")
@@ -189,7 +189,7 @@ struct CachePlan: Sendable {
         }
     }
 
-    /// The directory of a group, after a check of the options that need it.
+    /// Returns the cache directory of a group, after a check of the options that need one.
     private static func directory(of options: TransferOptions) throws(UsageError) -> FilePath? {
         guard let name = options.cacheDirectory else {
             try check(!options.isOffline, "option --offline: needs --cache DIR")
@@ -227,24 +227,24 @@ struct CachePlan: Sendable {
         if options.isOffline {
             configuration.cacheMode = .onlyIfCached
         } else if options.acceptsAnyCertificate {
-            // Responses of unverified servers must not be served to requests that verify them.
+            // Responses of unverified servers must not be served to requests that verify the server.
             configuration.cacheMode = .noStore
         }
     }
 
-    /// Writes all stored responses to the disk before the program ends.
+    /// Completes the background validations and the writes of all caches before the program ends.
     func end(_ session: HTTPSession?) async { for cache in caches.values { await CachePlan.end(session, cache) } }
 
     /// Waits for background validations, for a limited time, and until all stored responses are on disk.
     static func end(_ session: HTTPSession?, _ cache: ResponseCache) async {
         if let session, cache.statistics.revalidations > 0 {
             // Unstructured: only invalidating the session ends the wait below early.
-            let limit = Task {
+            let timer = Task {
                 try await Task.sleep(for: validationLimit)
                 await session.invalidateAndCancel()
             }
             await session.finishAndInvalidate()
-            limit.cancel()
+            timer.cancel()
         }
         await cache.flush()
     }

@@ -35,8 +35,9 @@ struct TimeCondition: Hashable, Sendable {
 }
 
 enum EntityTagFile {
-    /// The value of `If-None-Match`: the contents of the file of `--etag-compare` without line breaks; `nil` without
-    /// the option. The value is an empty tag if the file is empty, or if it cannot be read and `--etag-save` is given.
+    /// Returns the value of `If-None-Match`: the contents of the file of `--etag-compare` without line breaks; `nil`
+    /// without the option. The value is an empty tag if the file is empty, or if it cannot be read and `--etag-save` is
+    /// given.
     static func compared(_ options: TransferOptions) throws(UsageError) -> String? {
         guard let name = options.comparedTagFile else { return nil }
         let bytes: [UInt8]
@@ -65,20 +66,20 @@ enum EntityTagFile {
         try await Console.write(line, toFile: name, .truncate, makesDirectories: options.makesDirectories)
     }
 
-    /// Writes the tag to standard output before the body, for the file `-`.
+    /// Writes the tag to standard output, before the body, if the file is `-`.
     static func show(_ head: ResponseHead, _ options: TransferOptions) async throws(OutputError) {
         guard options.savedTagFile == "-" else { return }
         try await Console.write(line(of: head))
     }
 
-    /// The tag on a line; empty without a tag.
+    /// Returns the tag as a line; empty without a tag.
     private static func line(of head: ResponseHead) -> [UInt8] {
         head.fields.rawValues(of: "etag").first.map { Array($0) + [10] } ?? []
     }
 }
 
-/// Parses dates in HTTP's three formats, ISO 8601, and curl's format: names of days, months and zones, days, years,
-/// times, in any order.
+/// A parser of dates in HTTP's three formats, ISO 8601, and curl's format: names of days, months and zones, days, years
+/// and times, in any order.
 struct DateText {
     private var rest: Substring.UTF8View
     private var month: Int?
@@ -87,7 +88,7 @@ struct DateText {
     private var clock: Int64?
     private var zone: Int64?
     private var hasWeekday = false
-    private var takesDay = true
+    private var mayReadDay = true
     /// The maximum length of a text, in bytes.
     private static let lengthLimit = 100
     private static let weekdays = "monday tuesday wednesday thursday friday saturday sunday".split(separator: " ").map(
@@ -146,7 +147,7 @@ struct DateText {
         return true
     }
 
-    /// The index of a name, written in full or as its first three letters.
+    /// Returns the index of a name, written in full or as its first three letters.
     private static func index(of word: String, in names: [String]) -> Int? {
         names.firstIndex { $0 == word || $0.prefix(3) == word }
     }
@@ -165,13 +166,13 @@ struct DateText {
             return true
         }
         let mayBeISO = digits.count == 4 && year == nil && month == nil && day == nil
-        return mayBeISO && rest.first == UInt8(ascii: "-") && readISO(year: value) || take(value)
+        return mayBeISO && rest.first == UInt8(ascii: "-") && readISO(year: value) || useAsDayOrYear(value)
     }
 
-    /// Uses a number as the day or the year. A year below 100 is one from 1971 to 2070.
-    private mutating func take(_ value: Int64) -> Bool {
-        if takesDay, day == nil {
-            takesDay = false
+    /// Uses a number as the day or the year. A number below 100 is a year from 1971 to 2070.
+    private mutating func useAsDayOrYear(_ value: Int64) -> Bool {
+        if mayReadDay, day == nil {
+            mayReadDay = false
             if (1...31).contains(value) {
                 day = Int(value)
                 return true
@@ -179,7 +180,7 @@ struct DateText {
         }
         guard year == nil else { return false }
         year = value >= 100 ? value : value > 70 ? value + 1900 : value + 2000
-        if day == nil { takesDay = true }
+        if day == nil { mayReadDay = true }
         return true
     }
 

@@ -210,6 +210,8 @@ extension Transfer {
     private func readEvents() async throws {
         var stream = EventStreamOptions()
         stream.request = plan.options
+        // A busy server is retried a few times only, since the program prints nothing meanwhile.
+        stream.failureLimit = 3
         // -m limits all connections together, but each new connection would restart the timeout.
         stream.reconnects = options.totalTimeout == nil
         for try await event in session.events(plan.request, body: plan.body, options: stream) {

@@ -4,13 +4,13 @@ import MartletTransport
 import Synchronization
 import SystemPackage
 
-/// Standard output and standard error. Each is written in order on its own thread, so that a slow reader delays only
-/// one.
+/// Standard output, standard error, and files. Each of the two streams is written in order on its own thread, so that a
+/// slow reader of one does not delay the other.
 enum Console {
     private static let output = BlockingThreadPool(threadLimit: 1)
     private static let errors = BlockingThreadPool(threadLimit: 1)
-    /// The threads for files, which may be pipes without a reader. Each may block, so there is one for each transfer of
-    /// `-Z` by default.
+    /// The threads for files. A pipe without a reader blocks its thread, so there are as many as transfers of `-Z` by
+    /// default.
     private static let files = BlockingThreadPool(threadLimit: 50)
     /// Held during each write to standard error: the thread of standard output writes there as well.
     private static let errorTurn = Mutex(())
@@ -27,7 +27,7 @@ enum Console {
 
     static func write(_ text: String) async throws(OutputError) { try await write(Array(text.utf8)) }
 
-    /// Prints a text. Throws the exit code after a failure; only a closed pipe is not reported.
+    /// Writes a text to standard output. A failure is reported, unless the pipe is closed, and throws the exit status.
     static func print(_ text: String) async throws(ExitStatus) {
         do throws(OutputError) { try await write(text) } catch {
             if !error.isClosedPipe { await report("\(error)") }
@@ -57,10 +57,10 @@ enum Console {
         try errorTurn.withLock { _ in _ = try FileDescriptor.standardError.writeAll(text.utf8) }
     }
 
-    /// Writes pieces to standard output and to standard error in order. A missing reader of the latter is not an error.
+    /// Writes pieces in order, each to its stream. A missing reader of standard error is not an error.
     static func write(_ pieces: [WriteOut.Piece]) async throws(OutputError) {
         let pieces = pieces.filter { !$0.text.isEmpty }
-        // Without a piece for standard output, a slow reader of it must not delay the others.
+        // If all pieces are for standard error, a slow reader of standard output must not delay them.
         let workers = pieces.allSatisfy(\.goesToStandardError) ? errors : output
         try await attempt(on: workers, OutputError.standardOutput) {
             for piece in pieces {
@@ -102,7 +102,7 @@ enum Console {
     /// Runs a blocking function on one of the threads for files.
     static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value { await files.run(body) }
 
-    /// Runs a blocking function that may fail on one of the threads for files.
+    /// Runs a blocking, throwing function on one of the threads for files.
     static func attempt<Value: Sendable, Failure: Error>(_ body: @escaping @Sendable () throws(Failure) -> Value)
         async throws(Failure) -> Value
     { try await files.run { Result(catching: body) }.get() }
@@ -145,9 +145,9 @@ extension JSONRepresentable {
 }
 
 extension JSONValue {
-    /// Bytes as a string: each byte is the character with the same number (Latin-1).
+    /// Returns a string of bytes: each byte is the character with the same number (Latin-1).
     static func latin1(_ bytes: [UInt8]) -> JSONValue { .string(ByteText.latin1(bytes[...])) }
 
-    /// A number as it is written; null if the text is not a number.
+    /// Returns a number with the digits of the text; null if the text is not a number.
     static func number(_ text: String) -> JSONValue { JSONNumber(text: text).map { .number($0) } ?? .null }
 }

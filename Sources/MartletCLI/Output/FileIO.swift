@@ -125,7 +125,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Opens a file for writing. Creates it if it is missing, with `makesDirectories` its parent directories, too. Blocks.
+    /// Opens a file for writing. Creates it if it is missing; with `makesDirectories`, its parents, too. Blocks.
     static func output(_ path: String, _ mode: OpenOptions, makesDirectories: Bool = false) throws -> FileDescriptor {
         let parent = FilePath(path).removingLastComponent().string
         if makesDirectories, !parent.isEmpty { try createDirectories(parent) }

@@ -10,7 +10,7 @@ struct QueueRunCommand: WordsCommand {
     static func run(_ groups: [TransferOptions]) async throws(UsageError) -> ExitStatus {
         let group = groups[0]
         if let word = group.urls.first {
-            throw UsageError("“\(word)”: needs no URL; “martlet queue add URL” adds a request")
+            throw UsageError("“\(word)”: “queue run” takes no URL; “martlet queue add URL” adds a request")
         }
         let path = try QueueDirectory.path(group.queue.directory)
         let secrets = try await QueueSecrets(group)
@@ -26,7 +26,7 @@ struct QueueRunCommand: WordsCommand {
         if let timeout = group.connectTimeout { options.request.timeouts.connect = timeout }
         let credentials = secrets.apply(to: &options.request, for: origin)
         let queue = try await QueueDirectory.open(path, session: session, options: options, credentials: credentials)
-        // Unstructured: it ends with the session.
+        // Unstructured: the sequence of events ends only with the session.
         let reporting =
             group.global.isVerbose
             ? session.reportEvents { await Console.printError("* \(TerminalText.escaped($0))\n") } : nil
@@ -38,7 +38,8 @@ struct QueueRunCommand: WordsCommand {
         return status
     }
 
-    /// Its own options, those of `get` for credentials, connections and redirects; the others of `get` are rejected.
+    /// The command's own options, and those of `get` for credentials, connections and redirects. Other options of `get`
+    /// are rejected.
     static let options = CommandOptions(
         OptionTable.rows(own, shared, helps: helps, rejecting: reasons, others: "has no meaning for a queue"),
         usage: "martlet queue run [options]", notes: QueueEventLine.help
@@ -96,7 +97,7 @@ struct QueueRunner: Sendable {
     func run(interruption: @escaping @Sendable () async -> Int32?) async -> ExitStatus {
         let (ends, end) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let events = queue.events
-        // All three are unstructured: a signal may never arrive, and each of them may end the run. The wait for a
+        // The three tasks are unstructured: a signal may never arrive, and each task may end the run. The wait for a
         // signal starts before anything is printed, because the reader of the output may send one.
         let waiting = Task.immediate {
             _ = await interruption()
@@ -106,7 +107,7 @@ struct QueueRunner: Sendable {
         let draining =
             options.endsWhenEmpty ? Task { [queue] in if (try? await queue.drained) != nil { end.yield() } } : nil
         for await _ in ends { break }
-        // A signal while the queue waits for its last responses ends the program.
+        // From now on a signal ends the program, also while the queue waits for its last responses.
         waiting.cancel()
         await queue.close()
         draining?.cancel()
@@ -172,7 +173,7 @@ struct QueueSecrets: Sendable {
         }
     }
 
-    /// The one origin of the waiting requests; `nil` without requests or without secrets. Throws if there are several.
+    /// Returns the only origin of the waiting requests; `nil` without requests or secrets. Throws if there are several.
     func origin(ofQueue path: FilePath, _ global: GlobalOptions) async throws(UsageError) -> HTTPURL.Origin? {
         guard let option else { return nil }
         let origins = try await QueueDirectory.withIdleQueue(path, global: global) { queue in
@@ -181,7 +182,7 @@ struct QueueSecrets: Sendable {
         try check(
             origins.count <= 1,
             "option \(option): requests to \(origins.count) origins wait, and each would receive the secret; "
-                + "-n has credentials for each host")
+                + "use -n for credentials by host")
         return origins.first
     }
 

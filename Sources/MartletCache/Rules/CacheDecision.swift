@@ -8,14 +8,14 @@ package enum CacheDecision: Equatable, Sendable {
     case serveStaleWhileRevalidating(CachedResponse, ForwardPlan)
     /// The stored response is delivered first, and then the result of its validation (modes with a preview).
     case serveThenValidate(CachedResponse, ForwardPlan)
-    /// The stored response is validated over the network, without conditions if it has no validator.
+    /// A stored response is validated over the network. If none has a validator, the request has no conditions.
     case validate(ForwardPlan)
     /// The response comes from the network.
     case forward(ForwardPlan)
     /// Only the cache may respond, and it has no usable response: status 504 (RFC 9111 §5.2.1.7).
     case unsatisfiable(CacheStatus)
 
-    /// Decides about a request.
+    /// Decides how the cache responds to a request.
     /// - Parameter variants: All complete responses that are stored under the request's key, in any order.
     package init(_ request: CacheRequest, variants: [StoredVariant], now: WallTime, policy: CachePolicy = CachePolicy())
     { self = CacheLookupRule(request: request, variants: variants, now: now, policy: policy).decide() }
@@ -37,9 +37,9 @@ package struct ForwardPlan: Equatable, Sendable {
     package let reason: CacheStatus.Forwarding
     /// The fields that the cache adds to the request: its conditions, and a `Cache-Control` for other caches.
     package let fields: FieldBlock
-    /// The stored responses that the conditions refer to, by index; empty if the cache adds none.
+    /// The indices of the stored responses that the conditions refer to; empty without conditions.
     package var offered: [Int] = []
-    /// The stored response that may replace an error, by index (RFC 5861 §4).
+    /// The index of the stored response that may replace an error (RFC 5861 §4).
     package let staleOnError: Int?
 
     /// Whether the cache added conditions, so that a 304 confirms a stored response.
@@ -79,7 +79,7 @@ private struct CacheLookupRule {
         guard CachedResponse.canServe(request, stored) else { return network(.miss) }
         let control = stored.control
         let freshness = Freshness(of: stored, now: now, defaults: policy.defaults)
-        let answer = {
+        let makeResponse = {
             CachedResponse(
                 variant: best, stored, to: request, freshness: freshness,
                 status: CacheStatus(isHit: true, timeToLive: freshness.timeToLive))
@@ -88,26 +88,26 @@ private struct CacheLookupRule {
         let mayServe =
             request.mode.servesUnvalidated
             || (freshness.isFresh ? !control.isNoCache : mayServeStale(freshness, control))
-        if !isUnwanted, mayServe { return .serve(answer()) }
+        if !isUnwanted, mayServe { return .serve(makeResponse()) }
         let reason: CacheStatus.Forwarding = freshness.isFresh && isUnwanted ? .request : .stale
         let staleOnError = mayReplaceError(freshness, control) ? best : nil
         guard request.isShareable, !request.isOffline else { return network(reason, staleOnError: staleOnError) }
         let plan = validation(reason, staleOnError: staleOnError)
-        if request.mode.startsWithPreview { return .serveThenValidate(answer(), plan) }
+        if request.mode.startsWithPreview { return .serveThenValidate(makeResponse(), plan) }
         if !isUnwanted, mayServeWhileRevalidating(freshness, control) {
-            return .serveStaleWhileRevalidating(answer(), plan)
+            return .serveStaleWhileRevalidating(makeResponse(), plan)
         }
         return .validate(plan)
     }
 
     /// Whether the request itself rejects the response, even a fresh one.
     private func isUnwanted(_ freshness: Freshness, _ control: CacheControl) -> Bool {
-        let (asked, age) = (request.control, freshness.ageInMilliseconds)
-        return asked.isNoCache
+        let (requested, age) = (request.control, freshness.ageInMilliseconds)
+        return requested.isNoCache
             || (request.mode == .revalidate || request.mode == .cacheThenRevalidate)
                 && !(control.isImmutable && freshness.isFresh)
-            || asked.maxAge.map { age > $0 * 1000 } ?? false
-            || asked.minFresh.map { freshness.lifetime * 1000 - age < $0 * 1000 } ?? false
+            || requested.maxAge.map { age > $0 * 1000 } ?? false
+            || requested.minFresh.map { freshness.lifetime * 1000 - age < $0 * 1000 } ?? false
     }
 
     /// Whether the request accepts the response although it is stale (RFC 9111 §4.2.4).
@@ -127,8 +127,8 @@ private struct CacheLookupRule {
         return freshness.stalenessInMilliseconds < seconds * 1000
     }
 
-    /// Whether the response, even a fresh one, may replace an error: one of request, response and policy allows it, and
-    /// none forbids it.
+    /// Whether the response, even a fresh one, may replace an error. The longer time of request and response counts; if
+    /// neither has one, the policy's.
     private func mayReplaceError(_ freshness: Freshness, _ control: CacheControl) -> Bool {
         guard !control.forbidsStale, !request.control.isNoCache, request.mode != .revalidate else { return false }
         let stated = [control.staleIfError, request.control.staleIfError].compactMap { $0 }.max()
@@ -141,7 +141,7 @@ private struct CacheLookupRule {
         return .forward(ForwardPlan(reason: reason, fields: request.fieldsForOthers, staleOnError: staleOnError))
     }
 
-    /// Plans a validation. Conditions are added only to a shareable request, which has none of the caller's.
+    /// Plans a validation. Conditions are added only to a shareable request, which has no conditions of the caller.
     ///
     /// `If-None-Match` contains the tags of all stored 2xx responses, so that the server can select one of them;
     /// `If-Modified-Since` contains the date of the best match. A response with a coding that the request does not
@@ -151,7 +151,7 @@ private struct CacheLookupRule {
         var offered: [Int] = []
         if request.isShareable {
             let matching = VariantRule.matching(request, variants)
-            let valid = variants.indices.filter { isValidated(variants[$0]) }
+            let valid = variants.indices.filter { canBeValidated(variants[$0]) }
             let best = matching.first.flatMap { valid.contains($0) ? $0 : nil }
             let modified = best.flatMap { lastModified(variants[$0]) }
             let hasTag = best.map { variants[$0].entityTag != nil } ?? false
@@ -190,7 +190,7 @@ private struct CacheLookupRule {
         variant.dates.lastModified.flatMap { _ in variant.head.fields.rawValues(of: "Last-Modified").first }
     }
 
-    private func isValidated(_ variant: StoredVariant) -> Bool {
+    private func canBeValidated(_ variant: StoredVariant) -> Bool {
         (200..<300).contains(variant.head.status) && variant.head.key == request.key
             && ContentCodingRule.accepts(variant, request)
     }

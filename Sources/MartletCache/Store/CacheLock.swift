@@ -10,7 +10,7 @@ final class CacheLock: Sendable {
     private static let maximumWait = Duration.seconds(1)
     /// The time after which a lock counts as held up. Until then, another process is probably storing a response.
     private static let blockedThreshold = Duration.milliseconds(50)
-    /// The maximum age of the last failed attempt for a lock that counts as held up: later, the lock may be free.
+    /// The time after which a failed attempt no longer shows that a lock is held up: it may be free by then.
     private static let maximumFailureAge = Duration.seconds(10)
     /// The first and the last failed attempt since the last success, by directory, for all caches.
     private static let failures = Mutex<[String: (first: ContinuousClock.Instant, last: ContinuousClock.Instant)]>([:])

@@ -66,7 +66,7 @@ extension DiskCache {
         return true
     }
 
-    /// Writes a temporary file, whose size is added to the usage.
+    /// Writes a temporary file, whose size is added to `usage`.
     func writeTemporary(_ bytes: [UInt8], _ usage: inout CacheUsage) throws(StorageError) -> (
         path: String, byteCount: UInt64, identity: UInt64
     ) {

@@ -11,7 +11,7 @@ extension DiskCache {
                 return
             }
             state.statistics.hits += 1
-            // An entry that a complete index lacks was removed, or is one of another process, which a scan adds.
+            // A complete index lacks an entry only if it was removed, or another process stored it: a scan adds that.
             if !state.index.touch(reader.name), !state.statistics.isIndexComplete { state.index.put(reader.record) }
         }
     }

@@ -28,8 +28,9 @@ package final class DiskCache: Sendable {
         var lastErrorCode: Int32?
         /// The last known size of the directory itself, which ``CacheUsage`` does not include.
         var directoryByteCount: UInt64 = 0
-        /// The additions in the usage at the last scan of the directory, and those of this process since then.
+        /// ``CacheUsage/added`` at the last scan of the directory.
         var addedAtScan: UInt64 = 0
+        /// The bytes that this process has added since then.
         var ownAdded: UInt64 = 0
     }
 

@@ -42,13 +42,13 @@ public struct HTTPHeaders: Hashable, Sendable {
         set { self[name.rawName] = newValue }
     }
 
-    /// The value of the field with a name that also works as a key of literals; otherwise like the other subscripts.
+    /// The value of the field with a name, given as a ``Name``; otherwise like the other subscripts.
     @_disfavoredOverload public subscript(name: Name) -> String? {
         get { self[name.text] }
         set { self[name.text] = newValue }
     }
 
-    /// The value of the field with a name, given as a string; otherwise like the other subscript.
+    /// The value of the field with a name, given as a string; otherwise like the other subscripts.
     public subscript(name: String) -> String? {
         get { fields[name] }
         set {

@@ -17,11 +17,7 @@ package enum DecodingErrorText {
     package static func text(of error: any Error, in whole: String) -> String {
         let (context, what): (DecodingError.Context, String)
         switch error as? DecodingError {
-        case .keyNotFound(let key, let found):
-            // With a key strategy, the decoder's text ends with the name in the document.
-            let name = found.debugDescription.split(separator: "converted to ").dropFirst().last?.drop { $0 == "." }
-            let note = name.map { $0.split(separator: ".").first ?? $0 }.map { " (\($0))" } ?? ""
-            (context, what) = (found, "has no “\(key.stringValue)”\(note)")
+        case .keyNotFound(let key, let found): (context, what) = (found, "has no “\(key.stringValue)”")
         case .valueNotFound(let type, let found):
             (context, what) = (found, "is null instead of a value of type \(type)")
         case .typeMismatch(let type, let found): (context, what) = (found, "is not of type \(type)")

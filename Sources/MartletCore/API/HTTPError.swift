@@ -149,7 +149,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var message: String
     /// Whether any byte of the request may have reached the server.
     public var wasSent: Bool
-    /// The request, as far as it is known. A class keeps errors small: each frame that may get one reserves space.
+    /// The request, as far as it is known. A class: each stack frame that can receive an error reserves its size.
     private var request: FailedRequest?
     /// The proxy that failed, such as `http://proxy.example:3128`, without user or password; `nil` for another error.
     public var proxy: String?

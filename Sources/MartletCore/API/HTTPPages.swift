@@ -1,7 +1,7 @@
 /// The pages of a list. Each page has a link with the relation `next` to the following one (RFC 8288).
 ///
-/// Pages are requested on demand. A status that is not 2xx is an error, so that no list ends early without one. A link
-/// to another origin is an error, because the fields and credentials are for the origin of the first request. Each
+/// Pages are requested on demand. A status that is not 2xx is an error, not the end of the list. A link to another
+/// origin is an error, because the fields and credentials are for the origin of the first request. Each
 /// iterator starts with the first page. One task at a time uses an iterator; cancelling it cancels the request.
 public struct HTTPPages: AsyncSequence, Sendable {
     /// The response with a page.

@@ -231,8 +231,8 @@ public actor HTTPSession {
     public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 
     /// Changes the minimum time between two requests to the origin of a URL, such as the `Crawl-delay` of a
-    /// `robots.txt`; `nil` for ``SessionConfiguration/requestInterval``. Views share the change. It applies after the next request; if no
-    /// origin has an interval any more, immediately.
+    /// `robots.txt`; `nil` for ``SessionConfiguration/requestInterval``. Views share the change. It applies after the
+    /// next request; if no origin has an interval any more, immediately.
     public nonisolated func setRequestInterval(_ interval: Duration?, for url: HTTPURL) {
         core.pacer.setInterval(interval?.bounded, for: url.origin)
     }

@@ -233,8 +233,8 @@ extension ParameterValue {
     /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the variable cannot be encoded.
     public static func value(_ variable: some Encodable) throws -> ParameterValue { try HTTPSession.query(variable) }
 
-    // Texts, integers and Booleans can always be encoded. A variable that is not optional needs a function of its own:
-    // its conversion to an optional ranks below the generic function.
+    // Texts, integers and Booleans can always be encoded, so these functions do not throw. A variable that is not
+    // optional needs a function of its own: its conversion to an optional ranks below the generic function.
 
     /// Creates the value of a text.
     public static func value(_ text: String) -> ParameterValue { .string(text) }

@@ -165,8 +165,9 @@ public struct HTTPBody: Sendable {
 
     /// The pieces of the body, to sign it or to compute a digest before it is sent.
     ///
-    /// Each iteration reads the body from its beginning. It throws an ``HTTPError`` with the code `.bodyNotReplayable`
-    /// for a body that can be read only once, because nothing would be left to send, and any error of the body's source.
+    /// Each iteration reads the body from its beginning. It throws the errors of the body's source. For a body that can
+    /// be read only once, it throws an ``HTTPError`` with the code `.bodyNotReplayable`, because nothing would be left
+    /// to send.
     public var pieces: Pieces { Pieces(body: self) }
 
     /// The pieces of a body, which are not empty; see ``HTTPBody/pieces``.

@@ -18,7 +18,7 @@ package struct CallRunner: Sendable {
     }
 
     fileprivate var priority: RequestPriority {
-        // Only code outside of the call can have changed the priority.
+        // Without an exposed control, nothing can have changed the priority.
         (control.isExposed ? control.priority : nil) ?? call.priority
     }
 

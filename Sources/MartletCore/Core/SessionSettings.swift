@@ -28,7 +28,7 @@ package final class SessionSettings: Sendable {
     let stages: [StageSource]
     /// The stages of calls without options of their own.
     let activeStages: [StageSource]
-    /// All middleware, which observes the events of calls.
+    /// All middleware of the session, for the events of calls.
     let middleware: [any HTTPMiddleware]
     /// Whether each call is reported: to the delegate, middleware, or instruments.
     let isObserved: Bool

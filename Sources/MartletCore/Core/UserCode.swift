@@ -64,11 +64,10 @@ package struct UserCode: Sendable {
             return try result.get()
         case .interrupted: throw CancellationError()
         case .timedOut:
-            // Both waits have the same deadline, so the request may fail just before or just after this one ends. The
-            // code then gets a moment to throw that error or another one.
             let state = request?() ?? .none
-            if case .none = state {
-            } else {
+            if request != nil, state.isRunning || sentCount() > 0 {
+                // Both waits have the same deadline, so the code may be about to throw the error of its request or of a
+                // response's body. If it takes too long, the error of the request is thrown.
                 let grace = state.isRunning ? UserCode.grace : .milliseconds(50)
                 switch await wait(for: end(of: task), until: .now().advanced(by: grace)) {
                 case .value(let result): return try result.get()

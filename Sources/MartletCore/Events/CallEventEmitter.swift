@@ -223,7 +223,7 @@ package final class CallEventEmitter: Sendable {
             emit(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
             counts.withLock { $0.isOver = true }
             await notify { await $0.completed(.failed(error), in: $1) }
-            throw failure
+            throw error
         }
     }
 }

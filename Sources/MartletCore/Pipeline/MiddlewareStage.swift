@@ -64,8 +64,8 @@ private final class MiddlewareRun: Sendable {
             state.withLock { $0.request = .none }
             return response
         } catch {
-            let isLate = call.totalDeadline <= .now()
-            state.withLock { $0.request = isLate ? .failed(error) : .none }
+            let isReported = call.totalDeadline <= .now() && !(error is CancellationError)
+            state.withLock { $0.request = isReported ? .failed(error) : .none }
             throw error
         }
     }

@@ -17,7 +17,7 @@ extension HTTPError {
         }
     }
 
-    /// The delay that the response asks for in `Retry-After`; `nil` without a valid one.
+    /// The delay in the response's `Retry-After`; `nil` without a valid one.
     package var retryAfter: Duration? {
         exchange?.headers[.retryAfter].flatMap { RetryAfter($0.utf8, now: Int64(Date().timeIntervalSince1970))?.delay }
     }

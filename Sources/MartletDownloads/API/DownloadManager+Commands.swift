@@ -12,8 +12,8 @@ extension DownloadManager {
         /// Nothing is added if the manager has a download with the same URL and target in any state, or an unfinished
         /// one with the same target file. Its identifier is returned, and it keeps its options and its priority.
         /// A finished download whose file no longer exists is removed, and the new one is added. Fragments and
-        /// signatures of URLs are not compared. It is an error if the new ``DownloadOptions/checksum`` is
-        /// neither that of the existing download nor one that its file was compared with.
+        /// signatures of URLs are not compared. A new ``DownloadOptions/checksum`` is an error unless the existing
+        /// download has the same one, or its file was compared with it.
         case existing
     }
 
@@ -56,12 +56,7 @@ extension DownloadManager {
         var item = DownloadItem(id: DownloadID(0), order: 0, url: address, target: absolute)
         item.options = options
         item.priority = priority
-        while policy == .existing, let id = try await existing(item) {
-            guard case .finished(let result) = managed[id]?.item.stage, await store.isMissing(result.path) else {
-                return id
-            }
-            if machine.phase(of: id) == .finished { try await remove(id) }
-        }
+        if policy == .existing, let id = try await existing(item) { return id }
         guard lastNumber < .max, lastOrder < .max else {
             throw HTTPError(.fileFailed, phase: .preparing, message: "all download numbers are used")
         }
@@ -111,6 +106,11 @@ extension DownloadManager {
                 other.id == holder || other.isSameTransfer(as: item, at: unsigned)
             }
         }.sorted { $0.id < $1.id }
+        for other in found {
+            guard case .finished(let result) = other.stage, await store.isMissing(result.path) else { continue }
+            if machine.phase(of: other.id) == .finished { try await remove(other.id) }
+            return try await existing(item)
+        }
         guard let first = found.first, let checksum = item.options.checksum else { return found.first?.id }
         if let match = found.first(where: { $0.verifies(checksum) }) { return match.id }
         let stored = first.options.checksum.map { "the checksum \($0)" } ?? "no checksum"

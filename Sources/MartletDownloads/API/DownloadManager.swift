@@ -258,7 +258,8 @@ public enum DownloadEvent: Sendable {
     }
 }
 
-/// The limits of a ``DownloadManager`` (see ``DownloadManager/setLimits(_:)``). Numbers below 1 count as 1.
+/// The limits of a ``DownloadManager`` (see ``DownloadManager/setLimits(_:)``). Numbers below 1 count as 1, except
+/// ``concurrentFiles``.
 ///
 /// ```swift
 /// let limits = DownloadLimits(concurrentFiles: 4, bandwidth: .bytesPerSecond(500_000))
@@ -268,7 +269,8 @@ public enum DownloadEvent: Sendable {
 /// download. The lowest rate that applies to a transfer counts.
 public struct DownloadLimits: Hashable, Sendable, Codable {
     /// The maximum number of concurrent downloads; 3 by default. With 0 none starts, for programs that list or change
-    /// the stored downloads; see ``DownloadManager/setLimits(_:)``.
+    /// the stored downloads; then ``DownloadManager/allFinished`` waits until ``DownloadManager/setLimits(_:)`` raises
+    /// it.
     public var concurrentFiles: Int
     /// The maximum number of concurrent downloads from one host (name and port); 2 by default.
     public var perHost: Int

@@ -196,6 +196,11 @@ public struct DownloadTarget: Hashable, Sendable, Codable, CustomStringConvertib
 
     package let kind: Kind
 
+    private enum CodingKeys: String, CodingKey {
+        // The former name, so that stored targets can be decoded.
+        case kind = "place"
+    }
+
     private init(_ kind: Kind) { self.kind = kind }
 
     /// Creates a target that is a file at this path, in an existing directory.
@@ -219,7 +224,7 @@ public struct DownloadTarget: Hashable, Sendable, Codable, CustomStringConvertib
     public var description: String {
         switch kind {
         case .file(let path): path.string
-        case .directory(let path): path.string.hasSuffix("/") ? path.string : "\(path)/"
+        case .directory(let path): path.isEmpty ? "./" : path.string.hasSuffix("/") ? path.string : "\(path)/"
         }
     }
 }

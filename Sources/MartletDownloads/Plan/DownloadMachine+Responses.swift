@@ -22,7 +22,7 @@ extension DownloadMachine {
             let why = "the response has no validator that shows whether the file is the same"
             let error = error(.representationChanged, rangeRequest, responseHead, why)
             let action: DownloadRetryRule.Action =
-                isCrossOrigin(rangeRequest) ? .requestOriginal : .retry(after: responseHead.retryAfter)
+                isRedirected(rangeRequest) ? .requestOriginal : .retry(after: responseHead.retryAfter)
             return (.leave, .rejected(error, action), [])
         case .changedPart: return restart(.changed, rangeRequest, responseHead, now)
         case .rangeIgnored:
@@ -55,7 +55,7 @@ extension DownloadMachine {
             if retriesWithoutRange(rangeRequest, responseHead) { return (.leave, .cancelled, []) }
             let action = DownloadRetryRule.action(
                 status: responseHead.status, retryAfter: responseHead.retryAfter,
-                isCrossOrigin: isCrossOrigin(rangeRequest))
+                isCrossOrigin: isRedirected(rangeRequest))
             return (.leave, .rejected(statusError(rangeRequest, responseHead), action), [])
         }
     }
@@ -120,7 +120,7 @@ extension DownloadMachine {
     private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
 
     /// Whether a request went to the URL of a redirect, which may have expired: the original URL is requested next.
-    private func isCrossOrigin(_ rangeRequest: DownloadRequest) -> Bool {
+    private func isRedirected(_ rangeRequest: DownloadRequest) -> Bool {
         rangeRequest.url.absoluteForm != original.absoluteForm
     }
 
@@ -146,8 +146,8 @@ extension DownloadMachine {
             let (action, end, effects) = restart(reason, rangeRequest, responseHead, now)
             guard !isOver else { return (action, end, effects) }
             if reason == .rangesRejected { supportsRanges = false }
-            let (ownReception, ownEnd, more) = takeWhole(rangeRequest.id, responseHead, now)
-            return (ownReception, ownEnd, effects + more)
+            let (ownAction, ownEnd, more) = takeWhole(rangeRequest.id, responseHead, now)
+            return (ownAction, ownEnd, effects + more)
         }
         if rangeRequest.range != nil { supportsRanges = false }
         return takeWhole(rangeRequest.id, responseHead, now)
@@ -230,7 +230,7 @@ extension DownloadMachine {
             if let error = versionLimitError(.overlapDiffers, asked: rangeRequest, nil) { return fail(error) }
             return cancelAll() + startGeneration(.overlapDiffers, now) + fill(now)
         case .failed(let error):
-            let action = DownloadRetryRule.action(error, isCrossOrigin: isCrossOrigin(rangeRequest))
+            let action = DownloadRetryRule.action(error, isCrossOrigin: isRedirected(rangeRequest))
             return failed(rangeRequest, error, action, now, random())
         case .rejected(let error, let action): return failed(rangeRequest, error, action, now, random())
         }

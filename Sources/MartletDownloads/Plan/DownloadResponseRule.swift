@@ -35,7 +35,7 @@ package enum DownloadResponseRule {
         /// A status that is not a success.
         case failed
 
-        /// Whether an additional transfer can use the response, or has failed. If not, there are enough transfers.
+        /// Whether an additional transfer uses the response, or handles it as a failure. If not, the transfer ends.
         package var isUsableByAdditional: Bool {
             switch self {
             case .part, .rangeIgnored, .failed: true

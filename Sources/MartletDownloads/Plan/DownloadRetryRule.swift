@@ -19,7 +19,7 @@ package enum DownloadRetryRule {
     package static let rejectingRange: Set<Int> = [400, 403, 405, 406, 412, 500, 501, 503]
 
     /// Returns the action after a status that is not a success.
-    /// - Parameter isCrossOrigin: Whether a redirect led to another URL than the original one.
+    /// - Parameter isCrossOrigin: Whether the request went to the URL of a redirect, also within the origin.
     package static func action(status: Int, retryAfter: Duration?, isCrossOrigin: Bool) -> Action {
         if passing.contains(status) { return .retry(after: retryAfter) }
         return isCrossOrigin && expired.contains(status) ? .requestOriginal : .fail
@@ -40,7 +40,7 @@ package enum DownloadRetryRule {
         }
     }
 
-    /// Whether the failure of one transfer concerns all: one of the local file, or a limit of the caller.
+    /// Whether an error of one transfer ends all: it is about the local file, a limit of the caller, or the session.
     static func concernsAll(_ error: HTTPError) -> Bool {
         switch error.code {
         case .fileFailed, .diskFull, .fileExists, .alreadyInProgress, .bodyTooLarge, .sessionInvalidated: true
@@ -74,9 +74,9 @@ package struct ThrottlingDetector: Sendable {
     }
 
     /// Adds a sample of the limit's effect.
-    package mutating func sample(_ hold: BandwidthThrottling) {
-        isLimited = hold != .unlimited
-        switch hold {
+    package mutating func sample(_ throttling: BandwidthThrottling) {
+        isLimited = throttling != .unlimited
+        switch throttling {
         case .unlimited, .held: (free, idle) = (0, 0)
         case .free: (free, idle) = (min(free + 1, ThrottlingDetector.freeSampleCount), 0)
         case .idle: idle = min(idle + 1, ThrottlingDetector.idleSampleCount)

@@ -8,7 +8,7 @@ package struct SegmentPlan: Sendable {
     package struct Claim: Sendable {
         /// The claimed bytes; other transfers may have taken over some of the original ones.
         package var range: Range<UInt64>
-        /// The first byte that has not been received.
+        /// The first byte that ``accept(_:_:now:)`` has not recorded as received.
         package var position: UInt64
         /// The first byte that has not been written.
         package var writtenEnd: UInt64
@@ -16,20 +16,20 @@ package struct SegmentPlan: Sendable {
         package var rival: UInt64?
         package var rate: TransferRate
 
-        /// The number of bytes that have not been received.
+        /// The number of bytes from ``position`` to the end of the range.
         var rest: UInt64 { range.upperBound - min(position, range.upperBound) }
     }
 
-    /// The minimum range of a request if there is more: 1 MiB.
+    /// The minimum size of a chunk, unless fewer bytes are missing: 1 MiB.
     package static let smallestChunk: UInt64 = 1 << 20
-    /// The maximum range: 64 MiB.
+    /// The maximum size of a chunk: 64 MiB.
     package static let largestChunk: UInt64 = 64 << 20
     /// The intended duration of a chunk.
     package static let chunkSeconds = 3.0
-    /// The minimum range that is taken over from a transfer: 64 KiB. Two transfers race for a smaller rest.
+    /// The minimum size of a range that is taken over: 64 KiB. Two transfers race for a rest of less than twice that.
     package static let minimumSplitByteCount: UInt64 = 64 << 10
-    /// The remaining time below which a transfer keeps its range: four response times within these bounds, at first the
-    /// upper one.
+    /// The bounds of the remaining time below which a transfer keeps its range. It is four response times; before the
+    /// first response, the upper bound.
     package static let takeoverThresholds = Duration.milliseconds(100)...Duration.milliseconds(500)
 
     /// The length of the file; `nil` while it is unknown.
@@ -50,11 +50,12 @@ package struct SegmentPlan: Sendable {
         return min(max(4 * responseTime, SegmentPlan.takeoverThresholds.lowerBound / .seconds(1)), maximumThreshold)
     }
 
-    /// The maximum time without a byte that does not count as a stall, in seconds.
+    /// The upper bound of ``takeoverThreshold``, which is also the maximum time without a byte that is not a stall. In
+    /// seconds.
     private var maximumThreshold: Double { givenThreshold ?? SegmentPlan.takeoverThresholds.upperBound / .seconds(1) }
 
     /// Creates a plan of a file that may have written bytes.
-    /// - Parameter takeoverThreshold: The fixed threshold in seconds; `nil` to derive it from response times.
+    /// - Parameter takeoverThreshold: A fixed threshold; `nil` to derive it from response times.
     package init(
         total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil,
         takeoverThreshold: Duration? = nil
@@ -73,7 +74,7 @@ package struct SegmentPlan: Sendable {
     package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
 
     /// Returns the number of received bytes: the written ones, and those of the transfers that are not written yet.
-    /// - Parameter waiting: The number of received bytes of each transfer past its position.
+    /// - Parameter waiting: The number of bytes of each transfer that have arrived and are not recorded yet.
     package func receivedCount(waiting: [UInt64: UInt64]) -> UInt64 {
         var received = written
         for (id, claim) in claims {
@@ -124,7 +125,7 @@ package struct SegmentPlan: Sendable {
         _ id: UInt64, takesOver: Bool = true, inOnePiece: Bool = false, others: Int = 0, now: MonotonicTime
     ) -> Range<UInt64>? {
         let gaps = missing()
-        // If the window is full, the transfer of the first missing byte delays the others: take over some of its bytes.
+        // Without a gap in the window, bytes of the slowest transfer are taken over.
         guard let gap = gaps.first, gap.lowerBound < windowEnd else {
             return takesOver ? splitSlowest(id, now: now) : nil
         }
@@ -156,7 +157,7 @@ package struct SegmentPlan: Sendable {
         return range
     }
 
-    /// Returns the size of a request: the bytes of three seconds.
+    /// Returns the size of a chunk: the bytes that a transfer receives in ``chunkSeconds``.
     private func chunk(at now: MonotonicTime) -> UInt64 {
         let rates = claims.values.map { $0.rate.value(at: now) }.filter { $0 > 0 }
         let mean = rates.isEmpty ? lastRate : rates.reduce(0, +) / Double(rates.count)
@@ -168,19 +169,19 @@ package struct SegmentPlan: Sendable {
     /// The rate of the transfer that ended last.
     private var lastRate = 0.0
 
-    /// Takes over a share, in proportion to the rates, of the range that will take longest; races for a small range.
+    /// Takes over a share of the range that will take longest, in proportion to the rates. Races for it if it is small.
     private mutating func splitSlowest(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
         // A range without an end cannot be divided.
         guard total != nil else { return nil }
         var rates = claims.mapValues { $0.rate.value(at: now) }
-        let mine = max(lastRate, rates.values.max() ?? 0)
+        let ownRate = max(lastRate, rates.values.max() ?? 0)
         // A transfer that has just started is assumed to be as fast as the others.
         for (number, claim) in claims where claim.position == claim.range.lowerBound {
-            if claim.rate.age(at: now) < maximumThreshold { rates[number] = mine > 0 ? mine : .infinity }
+            if claim.rate.age(at: now) < maximumThreshold { rates[number] = ownRate > 0 ? ownRate : .infinity }
         }
         var victim: (id: UInt64, claim: Claim, seconds: Double)?
         for (number, claim) in claims where claim.rest > 0 && claim.rival == nil {
-            // A transfer whose rival has written everything is about to end.
+            // A transfer whose range a rival has written completely is about to end.
             if written.contains(wholly: claim.position..<claim.range.upperBound) { continue }
             let rate = rates[number] ?? 0
             if rate == 0, claim.rate.silence(at: now) <= maximumThreshold { continue }
@@ -189,12 +190,12 @@ package struct SegmentPlan: Sendable {
             if seconds > takeoverThreshold, seconds > victim?.seconds ?? 0 { victim = (number, claim, seconds) }
         }
         guard let victim else { return nil }
-        let theirs = rates[victim.id] ?? 0
+        let victimRate = rates[victim.id] ?? 0
         // Both finish at the same time, if their rates stay the same.
-        let share = mine + theirs > 0 ? mine / (mine + theirs) : 0.5
+        let share = ownRate + victimRate > 0 ? ownRate / (ownRate + victimRate) : 0.5
         let rest = victim.claim.rest
         if rest >= 2 * SegmentPlan.minimumSplitByteCount {
-            // Even a stalled transfer keeps a small range, to be raced for; the bytes taken over can be divided again.
+            // Even a stalled transfer keeps a small range, for which others race. The taken bytes can be split again.
             let most = rest - SegmentPlan.minimumSplitByteCount / 4
             let fair = UInt64(min(Double(rest) * share, Double(most)))
             let taken = min(most, max(SegmentPlan.minimumSplitByteCount, fair))

@@ -35,7 +35,7 @@ extension DownloadRun {
             if isCurrent, !Task.isCancelled { return signals.close() }
             end = .cancelled
         } catch {
-            // Not a cancellation, after which the bytes would be requested repeatedly.
+            // Not reported as a cancellation, after which the bytes would be requested again and again.
             end = .failed(
                 HTTPError(
                     .systemFailed, phase: .preparing, message: "\(error)", method: .get, url: rangeRequest.url,

@@ -251,13 +251,13 @@ final class DownloadRun: Sendable {
 
     func accept(_ id: UInt64, _ count: UInt64) -> (offset: UInt64, count: UInt64, wantsMore: Bool)? {
         let now = MonotonicTime.now()
-        let (identity, isDue) = state.withLock { state in
+        let (accepted, isDue) = state.withLock { state in
             state.transfers[id]?.handledByteCount += count
             let isDue = now.since(state.lastPublished) >= .milliseconds(100)
             return (state.machine.accept(id, count, now: now), isDue)
         }
         if isDue { publishProgress() }
-        return identity
+        return accepted
     }
 
     func exceedsLimit(_ end: UInt64) -> Bool { state.withLock { $0.machine.exceedsLimit(end) } }

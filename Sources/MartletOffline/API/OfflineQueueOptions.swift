@@ -79,7 +79,7 @@ public struct OfflineBackoff: Hashable, Sendable {
         (self.initialDelay, self.maximumDelay, self.maximumRetryAfter) = (initialDelay, maximumDelay, maximumRetryAfter)
     }
 
-    /// Returns a backoff in the words of ``RetryPolicy/Backoff``.
+    /// Returns an exponential backoff, with the parameter names of ``RetryPolicy/Backoff``.
     public static func exponential(from initial: Duration, upTo maximum: Duration) -> OfflineBackoff {
         OfflineBackoff(initialDelay: initial, maximumDelay: maximum)
     }

@@ -11,7 +11,8 @@ import Synchronization
 /// | `corrupt/<number>.<kind>` | a damaged record; its body is beside it |
 /// | `lock` | locked by the owning process; the last number that may have been assigned, and the mark of the kind |
 ///
-/// A directory with other files and neither mark nor records is rejected (``DirectoryKind``). In a marked one, they stay.
+/// A directory with other files and neither mark nor records is rejected (``DirectoryKind``). In a marked one, other
+/// files are ignored.
 package final class RecordDirectory: Sendable {
     /// The reason why a directory was not opened.
     package enum OpenError: Error, Hashable, Sendable {

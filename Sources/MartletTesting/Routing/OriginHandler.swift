@@ -95,10 +95,10 @@ public struct OriginHandler: Sendable {
         _ bytes: [UInt8], coding: String, headers: OriginFields = [:], contentType: String = "text/plain; charset=utf-8"
     ) -> OriginHandler { .fixed(.encoded(bytes, coding: coding, headers: headers, contentType: contentType)) }
 
-    /// A number of bytes of ``TestPattern``, with Content-Length and an entity tag.
+    /// Responds with a number of bytes of ``TestPattern``, with Content-Length and an entity tag.
     /// - Parameters:
     ///   - count: The number of bytes.
-    ///   - acceptsRanges: Whether a request for a range is a 206; with `false` it is a 200 with all bytes.
+    ///   - acceptsRanges: Whether the response to a range request is a 206; with `false` it is a 200 with all bytes.
     public static func bytes(_ count: UInt64, acceptsRanges: Bool = true) -> OriginHandler {
         .content(OriginContent(body: .pattern(count), entityTag: "\"pattern-\(count)\"", acceptsRanges: acceptsRanges))
     }

@@ -244,8 +244,8 @@ struct PEMError: Error, CustomStringConvertible {
     let reason: String
 
     var description: String {
-        let source = line.map { " (line \($0))" } ?? ""
-        return "\(what) \(number)\(source) is damaged: \(reason)"
+        let position = line.map { " (line \($0))" } ?? ""
+        return "\(what) \(number)\(position) is damaged: \(reason)"
     }
 }
 

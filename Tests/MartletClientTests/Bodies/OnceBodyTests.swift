@@ -62,7 +62,7 @@ struct OnceBodyTests {
     }
 
     @Test("A body that was read is not resent, and the redirect is returned as the response")
-    func makeWriter() async throws {
+    func startedBody() async throws {
         let script = ServerScript(
             .expectRequestHead, .expect("5\r\nhello\r\n0\r\n\r\n"),
             .send("HTTP/1.1 307 Elsewhere\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n"), .awaitClose)

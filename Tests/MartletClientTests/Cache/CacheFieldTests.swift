@@ -194,7 +194,7 @@ struct CacheFieldTests {
     }
 
     @Test("The statistics of stores, evictions and bytes match the origin's responses", arguments: [true, false])
-    func invalidations(hasDisk: Bool) async throws {
+    func statistics(hasDisk: Bool) async throws {
         let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             let count = UInt64(request.path.split(separator: "/").last.flatMap { Int($0) } ?? 0)

@@ -48,6 +48,7 @@ struct CodingTests {
         configuration.redirects = .follow(limit: 3)
         configuration.redirects.secretFields = [try #require(HTTPField.Name("X-Api-Key"))]
         configuration.redirects.methodPreservingStatuses = [301, 302]
+        configuration.redirects.staysOnHost = true
         configuration.retry = .transient(
             maximumAttempts: 5, backoff: .exponential(from: .seconds(1), upTo: .seconds(2)))
         configuration.retry.timeLimit = .seconds(3)

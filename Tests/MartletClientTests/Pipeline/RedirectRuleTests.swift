@@ -47,8 +47,11 @@ struct RedirectRuleTests {
     func staysOnHost() throws {
         var policy = RedirectPolicy.follow()
         policy.staysOnHost = true
-        for location in ["https://b.example/", "http://b.example/", "https://a.example.b.example/", "//b.example"] {
-            #expect(try RedirectRuleTests.decide(302, location, policy: policy) == .deliver)
+        for location in [
+            "https://b.example/", "http://b.example/", "https://a.example.b.example/", "//b.example",
+            "ftp://b.example/",
+        ] {
+            #expect(try RedirectRuleTests.decide(302, location, followed: 99, policy: policy) == .deliver)
         }
         for location in ["/next", "https://A.example:8443/next", "//a.example/next"] {
             _ = try RedirectRuleTests.followed(try RedirectRuleTests.decide(302, location, policy: policy))

@@ -39,6 +39,18 @@ struct RedirectTests {
         }
     }
 
+    @Test("A session that stays on the host returns a redirect to another host, and follows the others")
+    func staysOnHost() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.path == "/away" ? .redirect(to: "http://other.example/") : .redirect(to: "/away")
+        } run: { origin async throws in
+            let session = HTTPSession.own { $0.redirects.staysOnHost = true }
+            let response = try await session.get(origin.url("/"))
+            #expect(response.statusCode == 302 && response.headers["Location"] == "http://other.example/")
+            #expect(origin.requests.map(\.path) == ["/", "/away"])
+        }
+    }
+
     @Test("A redirect loop ends at the limit with an error that contains the last redirect")
     func loop() async throws {
         try await TestOrigin.withOrigin { _ in

@@ -7,6 +7,17 @@ import Testing
 
 @Suite("One function for downloads, whatever its parameters", .timeLimit(.minutes(20)))
 struct DownloadParameterTests {
+    @Test("A target is printed as its path, and decodes what earlier versions encoded")
+    func target() throws {
+        let rows: [(DownloadTarget, String)] = [
+            (.file("/a/b"), "/a/b"), (.directory("/a"), "/a/"), (.directory("/"), "/"), (.directory(""), "./"),
+        ]
+        for (target, text) in rows { #expect("\(target)" == text) }
+        let data = try JSONEncoder().encode(DownloadTarget.file("/a/b"))
+        #expect(String(decoding: data, as: UTF8.self).contains(#""place":"#))
+        #expect(try JSONDecoder().decode(DownloadTarget.self, from: data) == .file("/a/b"))
+    }
+
     /// The bits of a combination are overwrites, query, headers, timeout, options and progress.
     @Test("Every combination of parameters resumes an earlier run", arguments: 0..<64, [false, true])
     func resumes(_ combination: Int, ofHost: Bool) async throws {

@@ -50,7 +50,7 @@ final class OfflineScene: Sendable {
     }
 
     /// Delays of about a millisecond.
-    static let soon = OfflineBackoff(initialDelay: .milliseconds(1), maximumDelay: .milliseconds(2))
+    static let soon = OfflineBackoff.exponential(from: .milliseconds(1), upTo: .milliseconds(2))
     /// Delays that no test outlasts.
     static let never = OfflineBackoff(initialDelay: .seconds(100_000), maximumDelay: .seconds(100_000))
 

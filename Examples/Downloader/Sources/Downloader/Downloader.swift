@@ -25,7 +25,7 @@ struct Downloader: AsyncParsableCommand {
         let downloads = try await DownloadManager(
             session: HTTPSession(configuration: .background),
             directory: "\(dir)/.downloader",
-            limits: DownloadLimits(concurrentFiles: jobs, perHost: jobs))
+            limits: DownloadLimits(concurrentFiles: max(1, jobs), perHost: jobs))
         // The display ends when the manager is closed.
         async let display: Void = display(of: downloads)
         let summary: DownloadSummary?
