@@ -230,7 +230,7 @@ let package = Package(
                 "MartletXML", "MartletImages", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
-        // It uses package declarations, so it cannot be in a package of its own as the other benchmarks.
+        // This benchmark uses package declarations, so it cannot have its own package like the other benchmarks.
         .executableTarget(
             name: "cache-store", dependencies: ["MartletWire", "MartletStorage", "MartletCache"],
             path: "Benchmarks/Cache", swiftSettings: strict),

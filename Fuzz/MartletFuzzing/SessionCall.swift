@@ -50,9 +50,9 @@ struct SessionCall: Sendable {
         var configuration = SessionConfiguration.ephemeral
         configuration.connector = peer
         // The timeout outlasts a stalled machine, and the fuzzer has its own timeout for hangs.
-        let patience = Duration.seconds(300)
+        let timeout = Duration.seconds(300)
         configuration.timeouts = Timeouts(
-            poolWait: patience, connect: patience, head: patience, idle: patience, total: patience)
+            poolWait: timeout, connect: timeout, head: timeout, idle: timeout, total: timeout)
         configuration.bufferedBodyLimit = ByteCount(limit)
         if hasSmallLimits {
             configuration.wireLimits.headByteLimit = 160

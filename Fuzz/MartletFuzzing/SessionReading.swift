@@ -42,8 +42,8 @@ struct SessionReading: Equatable {
     private static func checkEnd(_ session: HTTPSession, _ peer: ScriptedPeer) async throws(FuzzFinding) {
         for stream in peer.streams {
             // A background task may still drain an abandoned body, which never takes long.
-            let patience = ContinuousClock.now + .seconds(300)
-            while !stream.isClosed, ContinuousClock.now < patience {
+            let deadline = ContinuousClock.now + .seconds(300)
+            while !stream.isClosed, ContinuousClock.now < deadline {
                 try? await Task.sleep(for: .milliseconds(1))
             }
             try require(stream.isClosed, "a connection is still open after its session")

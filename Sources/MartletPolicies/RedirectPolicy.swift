@@ -73,6 +73,7 @@ package struct RedirectRule: Sendable {
                 leavesOrigin: target.origin != url.origin))
     }
 
+    /// Whether a location is at another host. A location whose scheme is neither http nor https counts as such.
     private static func leavesHost(_ url: HTTPURL, to location: ArraySlice<UInt8>) -> Bool {
         do throws(HTTPURL.ParseError) { return try url.resolving(text(of: location)).host != url.host } catch {
             return error.code == .unsupportedScheme

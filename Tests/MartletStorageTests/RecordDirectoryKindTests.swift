@@ -96,14 +96,14 @@ struct RecordDirectoryKindTests {
             }
             guard let rejection = contents.rejection else {
                 for _ in 0..<2 {
-                    let folder = try RecordDirectory(path: path, kind: kind, hasBodies: true, files: files)
+                    let directory = try RecordDirectory(path: path, kind: kind, hasBodies: true, files: files)
                     let mark = read("lock").dropFirst(DirectoryKind.recordMarkOffset)
                     #expect(mark.starts(with: DirectoryKind.records(kind).mark), "\(contents.testDescription)")
-                    _ = try folder.numbers()
+                    _ = try directory.numbers()
                     let isKnown = contents.files["lock"]?.starts(with: RecordDirectoryKindTests.earlierLock)
-                    if isKnown == true { #expect(folder.lastNumber >= 5) }
-                    try folder.add(folder.lastNumber + 1, [1])
-                    folder.release()
+                    if isKnown == true { #expect(directory.lastNumber >= 5) }
+                    try directory.add(directory.lastNumber + 1, [1])
+                    directory.release()
                 }
                 continue
             }
@@ -130,13 +130,13 @@ struct RecordDirectoryKindTests {
 
     @Test(
         "A link, a directory or a pipe instead of a record file is rejected unchanged",
-        arguments: ["lock", "1.item"], ["link", "folder", "pipe"])
+        arguments: ["lock", "1.item"], ["link", "directory", "pipe"])
     func things(_ name: String, _ thing: String) throws {
         try inDirectory { path in
             try inDirectory { other in
                 try Data(RecordDirectoryKindTests.earlierLock).write(to: URL(fileURLWithPath: "\(other)/target"))
                 switch thing {
-                case "folder": try LinuxFileSystem().makeDirectory("\(path)/\(name)")
+                case "directory": try LinuxFileSystem().makeDirectory("\(path)/\(name)")
                 case "pipe": #expect(unsafe mkfifo("\(path)/\(name)", 0o600) == 0)
                 default:
                     try FileManager.default.createSymbolicLink(
@@ -177,11 +177,11 @@ struct RecordDirectoryKindTests {
         try inDirectory { path in
             let files = FaultyFileSystem()
             files.fail(.init(.sync, times: 2, code: EIO))
-            let folder = try RecordDirectory(path: path, kind: "request", hasBodies: true, files: files)
-            #expect(throws: StorageError.self) { try folder.createBody(1) }
+            let directory = try RecordDirectory(path: path, kind: "request", hasBodies: true, files: files)
+            #expect(throws: StorageError.self) { try directory.createBody(1) }
             #expect(try LinuxFileSystem().names(inDirectory: path) == ["lock"])
-            _ = try folder.createBody(1)
-            folder.release()
+            _ = try directory.createBody(1)
+            directory.release()
             let next = try RecordDirectory(
                 path: path, kind: "request", hasBodies: true, files: LinuxFileSystem())
             #expect(try next.numbers().isEmpty)

@@ -15,8 +15,8 @@ struct RecordDirectoryTests {
         try RecordDirectory(path: path, kind: "note", hasBodies: true, files: files)
     }
 
-    private func names(_ folder: String = "") throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: path + folder).sorted().filter { $0 != "lock" }
+    private func names(_ directory: String = "") throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path + directory).sorted().filter { $0 != "lock" }
     }
 
     private func end() { try? FileManager.default.removeItem(atPath: path) }
@@ -24,54 +24,54 @@ struct RecordDirectoryTests {
     @Test("Records are read as they were written, and are removed together with their bodies")
     func lifetime() throws {
         defer { end() }
-        let folder = try open()
-        #expect(try folder.numbers() == [])
-        let body = try folder.createBody(7)
+        let directory = try open()
+        #expect(try directory.numbers() == [])
+        let body = try directory.createBody(7)
         try LinuxFileSystem().write(all: [9, 9], to: body, at: 0)
-        try folder.finishBody(body)
-        try folder.add(7, [1, 2, 3])
-        try folder.add(12, [])
-        #expect(try folder.numbers() == [7, 12])
-        #expect(try folder.read(7, limit: 10) == [1, 2, 3])
-        #expect(try folder.read(7, limit: 1) == [1, 2], "one more than the limit shows that it is longer")
-        try folder.write(7, [4])
-        #expect(try folder.read(7, limit: 10) == [4])
+        try directory.finishBody(body)
+        try directory.add(7, [1, 2, 3])
+        try directory.add(12, [])
+        #expect(try directory.numbers() == [7, 12])
+        #expect(try directory.read(7, limit: 10) == [1, 2, 3])
+        #expect(try directory.read(7, limit: 1) == [1, 2], "one more than the limit shows that it is longer")
+        try directory.write(7, [4])
+        #expect(try directory.read(7, limit: 10) == [4])
         #expect(try names() == ["12.note", "7.body", "7.note"])
-        try folder.remove(7)
-        try folder.remove(7)
+        try directory.remove(7)
+        try directory.remove(7)
         #expect(try names() == ["12.note"])
-        folder.release()
+        directory.release()
     }
 
     @Test("Used record numbers are remembered after a reopen, even if no record is left")
     func numbers() throws {
         defer { end() }
-        var folder = try open()
-        try folder.add(5, [1])
-        try folder.remove(5)
-        folder.release()
-        folder = try open()
-        #expect(try folder.numbers() == [])
-        #expect(folder.lastNumber >= 5)
-        try folder.add(UInt64.max, [1])
-        folder.release()
-        folder = try open()
-        #expect(try folder.numbers() == [.max])
-        #expect(folder.lastNumber == .max)
+        var directory = try open()
+        try directory.add(5, [1])
+        try directory.remove(5)
+        directory.release()
+        directory = try open()
+        #expect(try directory.numbers() == [])
+        #expect(directory.lastNumber >= 5)
+        try directory.add(UInt64.max, [1])
+        directory.release()
+        directory = try open()
+        #expect(try directory.numbers() == [.max])
+        #expect(directory.lastNumber == .max)
     }
 
     @Test("An invalid record and its body are set aside without replacing existing files")
     func setAside() throws {
         defer { end() }
-        let folder = try open()
+        let directory = try open()
         for contents in [[UInt8(1)], [2]] {
-            let body = try folder.createBody(3)
-            try folder.finishBody(body)
-            try folder.add(3, contents)
+            let body = try directory.createBody(3)
+            try directory.finishBody(body)
+            try directory.add(3, contents)
             if contents == [1] {
-                #expect(try folder.setAside(3) == "\(path)/corrupt/3.note")
+                #expect(try directory.setAside(3) == "\(path)/corrupt/3.note")
             } else {
-                #expect(throws: StorageError.self) { try folder.setAside(3) }
+                #expect(throws: StorageError.self) { try directory.setAside(3) }
             }
         }
         #expect(try names("/corrupt") == ["3.body", "3.note"])
@@ -84,26 +84,26 @@ struct RecordDirectoryTests {
         defer { end() }
         for call in [FaultyFileSystem.Call.create, .write, .sync, .rename] {
             let files = FaultyFileSystem()
-            let folder = try open(files)
-            _ = try folder.numbers()
-            try folder.add(1, [1])
+            let directory = try open(files)
+            _ = try directory.numbers()
+            try directory.add(1, [1])
             files.fail(FaultyFileSystem.Fault(call, path: ".note", times: 1, code: ENOSPC))
-            #expect(throws: StorageError.self, "\(call)") { try folder.write(1, [2]) }
-            #expect(try folder.read(1, limit: 9) == [1])
+            #expect(throws: StorageError.self, "\(call)") { try directory.write(1, [2]) }
+            #expect(try directory.read(1, limit: 9) == [1])
             files.fail(FaultyFileSystem.Fault(call, path: ".note", times: 1, code: ENOSPC))
-            #expect(throws: StorageError.self, "\(call)") { try folder.add(2, [2]) }
+            #expect(throws: StorageError.self, "\(call)") { try directory.add(2, [2]) }
             #expect(try names() == ["1.note"])
-            try folder.remove(1)
-            folder.release()
+            try directory.remove(1)
+            directory.release()
         }
     }
 
     @Test("Only one owner can open the directory at a time")
     func lock() throws {
         defer { end() }
-        let folder = try open()
+        let directory = try open()
         #expect(throws: RecordDirectory.OpenError.inUse) { try open() }
-        folder.release()
+        directory.release()
         (try open()).release()
     }
 }

@@ -63,8 +63,8 @@ struct DownloadStatusTable: Sendable {
         row.bytes = rows.reduce(endedBytes) { $0 &+ $1.bytes }
         row.resumed = rows.reduce(0) { $0 &+ $1.resumed }
         row.connections = rows.reduce(0) { $0 + $1.connections }
-        let hasStarted = finishedCount + failedCount + stoppedCount + rows.count >= fileCount
-        if hasStarted, rows.allSatisfy({ $0.total != nil }) {
+        let allHaveStarted = finishedCount + failedCount + stoppedCount + rows.count >= fileCount
+        if allHaveStarted, rows.allSatisfy({ $0.total != nil }) {
             row.total = rows.reduce(endedBytes) { $0 &+ ($1.total ?? 0) }
         }
         row.phase = DownloadStatusTable.phase(of: rows)

@@ -1,7 +1,9 @@
 import Martlet
 
-/// Detects a transfer whose average rate over the last seconds is below a limit. As with curl's `-Y` and `-y`, the
-/// measurement starts with the connection: the wait for the head counts, the wait for a connection does not.
+/// A detector of a transfer whose average rate over the last seconds is below a limit.
+///
+/// As with curl's `-Y` and `-y`, the measurement starts with the connection: the wait for the head counts, the wait for
+/// a connection does not.
 struct LowSpeedDetector: Sendable {
     private static let sampleLimit = 20
     /// The minimum rate, in bytes per second.
@@ -46,14 +48,16 @@ struct LowSpeedDetector: Sendable {
 extension Transfer {
     /// Runs an attempt, and ends it with an error if it is too slow.
     func watchingSpeed(of control: TransferControl, _ body: @escaping @Sendable () async throws -> Void) async throws {
-        guard let watch = LowSpeedDetector(options) else { return try await body() }
+        guard let detector = LowSpeedDetector(options) else { return try await body() }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await body() }
             tasks.addTask {
                 while true {
-                    try await Task.sleep(for: watch.interval)
+                    try await Task.sleep(for: detector.interval)
                     let bytes = control.downloadedByteCount + control.uploadedByteCount
-                    if builder.isTooSlow(bytes, at: .now) { throw ExitError(status: .timedOut, message: watch.message) }
+                    if builder.isTooSlow(bytes, at: .now) {
+                        throw ExitError(status: .timedOut, message: detector.message)
+                    }
                 }
             }
             defer { tasks.cancelAll() }

@@ -35,8 +35,7 @@ extension Transfer {
                 let cacheStatus = response.cacheStatus
                 try await show(
                     response.interim + [response.head], after: builder.report.passedHeads, response.metrics,
-                    cacheStatus,
-                    to: isShown ? output : nil)
+                    cacheStatus, to: isShown ? output : nil)
                 try await EntityTagFile.show(response.head, options)
                 let isFailure =
                     options.failsOnStatus && response.head.status >= 400
@@ -210,7 +209,7 @@ extension Transfer {
     private func readEvents() async throws {
         var stream = EventStreamOptions()
         stream.request = plan.options
-        // A busy server is retried a few times only, since the program prints nothing meanwhile.
+        // A busy server is retried only a few times, because the program prints nothing until it accepts.
         stream.failureLimit = 3
         // -m limits all connections together, but each new connection would restart the timeout.
         stream.reconnects = options.totalTimeout == nil

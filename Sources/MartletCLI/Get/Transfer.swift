@@ -217,7 +217,7 @@ struct Transfer: Sendable {
     }
 }
 
-/// Collects the report of a running transfer.
+/// A builder of the report of a running transfer, which also measures the transfer's speed.
 final class TransferReportBuilder: Sendable {
     /// Shared by the transfer's task, the closures of ``tracer``, and the task that measures the speed.
     private let state: Mutex<(report: TransferReport, speed: LowSpeedDetector?)>

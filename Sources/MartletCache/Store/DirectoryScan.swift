@@ -35,14 +35,14 @@ struct DirectoryScan: Sendable {
             case .index, .lock: break
             }
         }
-        for place in entries.indices {
-            let name = entries[place].record.name
+        for index in entries.indices {
+            let name = entries[index].record.name
             guard let candidates = bodies.removeValue(forKey: name) else { continue }
             let generation = EntryIdentity.read(directory, name)?.bodyGeneration
             for candidate in candidates {
                 if candidate.generation == generation {
-                    entries[place].record.bodyGeneration = generation
-                    entries[place].record.byteCount &+= candidate.byteCount
+                    entries[index].record.bodyGeneration = generation
+                    entries[index].record.byteCount &+= candidate.byteCount
                 } else {
                     orphans.append((name, candidate.generation))
                 }

@@ -15,7 +15,8 @@ package final class ResponseStore: Sendable {
     /// including their files. Workers wait for it; other threads take it only if it is free. It is taken before the
     /// locks of the tiers, never while one of them is held.
     let changing = Mutex<[MemoryEntry]>([])
-    /// The URLs that are out of date. Used by any thread, also under the locks of the tiers.
+    /// The invalidated URLs, so that responses to earlier requests are not stored. Used by any thread, also under the
+    /// locks of the tiers.
     let invalidations = Mutex(InvalidationLog())
     /// The URLs whose stored responses have changed, so that responses found before that do not replace them.
     let changes = Mutex(InvalidationLog(limit: 4096))

@@ -80,7 +80,7 @@ package final class BandwidthLimiter: TimerTarget {
         }
     }
 
-    /// The effect of the limits on a numbered transfer since the last query.
+    /// Returns the effect of the limits on a numbered transfer since the last call of this function.
     package func takeThrottling(transfer number: UInt64, _ direction: TransferDirection) -> BandwidthThrottling {
         guard isActive(direction) else { return .unlimited }
         return state.withLock { $0.machines[direction.rawValue].takeThrottling(transfer: number) }

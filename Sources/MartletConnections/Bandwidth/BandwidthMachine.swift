@@ -33,7 +33,8 @@ package struct BandwidthMachine: Sendable {
     private var perHost: BandwidthRate?
     private var nextSweep = BandwidthMachine.sweepCount
     private var queue: [Request] = []
-    /// Whether a request of a numbered transfer had to wait since the last query; `nil` if it made none.
+    /// Whether a request of a numbered transfer had to wait since ``takeThrottling(transfer:)`` was called;
+    /// `nil` if it made none.
     private var hasWaited: [UInt64: Bool] = [:]
     /// The buckets that had too few bytes for a queued request.
     private var closed: Set<BucketKey> = []
@@ -70,7 +71,7 @@ package struct BandwidthMachine: Sendable {
         }
     }
 
-    /// The effect of the limits on a transfer since the last query.
+    /// Returns the effect of the limits on a transfer since the last call of this function.
     package mutating func takeThrottling(transfer number: UInt64) -> BandwidthThrottling {
         guard isActive else { return .unlimited }
         guard let hasWaited = hasWaited.removeValue(forKey: number) else {

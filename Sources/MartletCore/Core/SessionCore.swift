@@ -43,7 +43,8 @@ package actor SessionCore {
         weak var companion: (any AnyObject & Sendable)?
 
         func attachment<Attachment: SessionAttachment>(as type: Attachment.Type) -> Attachment? {
-            attachments.lazy.compactMap { $0 as? Attachment }.first
+            for case let attachment as Attachment in attachments { return attachment }
+            return nil
         }
     }
     /// The lock on the features. It may be acquired under the pool's lock, never the other way round.

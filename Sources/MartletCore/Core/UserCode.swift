@@ -17,8 +17,8 @@ package struct UserCode: Sendable {
 
     /// The request that middleware sends, as the call sees it at its total timeout.
     package enum RequestState: Sendable {
-        /// There is none, or it has ended before the timeout.
-        case none
+        /// None is running, and the last one, if any, did not fail at the timeout.
+        case idle
         case running
         /// It failed at the timeout.
         case failed(any Error)
@@ -64,7 +64,7 @@ package struct UserCode: Sendable {
             return try result.get()
         case .interrupted: throw CancellationError()
         case .timedOut:
-            let state = request?() ?? .none
+            let state = request?() ?? .idle
             if request != nil, state.isRunning || sentCount() > 0 {
                 // Both waits have the same deadline, so the code may be about to throw the error of its request or of a
                 // response's body. If it takes too long, the error of the request is thrown.

@@ -26,7 +26,7 @@ struct MiddlewareStage: CallStage {
 private final class MiddlewareRun: Sendable {
     private struct State {
         var answer: OpenMiddlewareResponse?
-        var request = UserCode.RequestState.none
+        var request = UserCode.RequestState.idle
         /// Whether the middleware has returned, or the call has stopped waiting for it.
         var isOver = false
     }
@@ -61,11 +61,11 @@ private final class MiddlewareRun: Sendable {
         }
         do {
             let response = try await send(request, after: former)
-            state.withLock { $0.request = .none }
+            state.withLock { $0.request = .idle }
             return response
         } catch {
-            let isReported = call.totalDeadline <= .now() && !(error is CancellationError)
-            state.withLock { $0.request = isReported ? .failed(error) : .none }
+            let failedAtTimeout = call.totalDeadline <= .now() && !(error is CancellationError)
+            state.withLock { $0.request = failedAtTimeout ? .failed(error) : .idle }
             throw error
         }
     }

@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// A stage that sends a request again after transient failures, as ``RetryRule`` decides.
 struct RetryStage: CallStage {
     let progress: CallProgress
@@ -53,11 +51,8 @@ extension CallProgress {
         let head = answer.head
         guard call.retryPolicy.statuses.contains(head.status) else { return nil }
         if observer?.delegate != nil { await readAhead(answer) }
-        let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap {
-            RetryAfter($0, now: Int64(Date().timeIntervalSince1970))
-        }
         let delay = try await decision(
-            after: .status(head.status, retryAfter: retryAfter), of: call, holding: answer.channel.heldExchange
+            after: .status(head.status, retryAfter: head.retryAfter), of: call, holding: answer.channel.heldExchange
         ).delay
         guard let delay, delay >= call.totalDeadline.since(MonotonicTime.now()) else { return delay }
         // The policy requires another attempt, but the total timeout expires before. So the response is not returned.

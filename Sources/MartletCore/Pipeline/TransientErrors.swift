@@ -18,9 +18,7 @@ extension HTTPError {
     }
 
     /// The delay in the response's `Retry-After`; `nil` without a valid one.
-    package var retryAfter: Duration? {
-        exchange?.headers[.retryAfter].flatMap { RetryAfter($0.utf8, now: Int64(Date().timeIntervalSince1970))?.delay }
-    }
+    package var retryAfter: Duration? { exchange?.rawHead.retryAfter?.delay }
 
     /// Whether the connection was established when the error occurred.
     var isAfterHandshake: Bool { phase == .sending || phase == .awaitingHead || phase == .receivingBody }
@@ -53,5 +51,12 @@ extension RetryRule.Outcome {
             default: false
             }
         return .failure(isTransient: error.isTransient, isFinal: isFinal, wasSent: error.wasSent)
+    }
+}
+
+extension ResponseHead {
+    /// The first `Retry-After` field, relative to the current time; `nil` without a valid one.
+    var retryAfter: RetryAfter? {
+        fields.rawValues(of: "retry-after").first.flatMap { RetryAfter($0, now: Int64(Date().timeIntervalSince1970)) }
     }
 }

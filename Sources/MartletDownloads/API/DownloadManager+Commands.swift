@@ -87,7 +87,8 @@ extension DownloadManager {
         return item.id
     }
 
-    /// Returns the download that an item would duplicate, if any. Waits while such a download is being added.
+    /// Returns the download that an item would duplicate, if any. Waits while such a download is being added, and
+    /// removes finished ones whose files no longer exist.
     private func existing(_ item: DownloadItem) async throws -> DownloadID? {
         let (unsigned, claim) = (SignedURL.unsigned(item.url.absoluteForm), item.claim)
         while let addition = claim.flatMap({ claims[$0] }).flatMap({ adding[$0] })

@@ -224,7 +224,7 @@ public struct DownloadTarget: Hashable, Sendable, Codable, CustomStringConvertib
     public var description: String {
         switch kind {
         case .file(let path): path.string
-        case .directory(let path): path.isEmpty ? "./" : path.string.hasSuffix("/") ? path.string : "\(path)/"
+        case .directory(let path): path.isEmpty ? "./" : DownloadJob.directory(path)
         }
     }
 }

@@ -8,23 +8,22 @@ extension DownloadMachine {
     package mutating func responseReceived(_ id: UInt64, _ responseHead: DownloadResponseHead, now: MonotonicTime)
         -> Response
     {
-        guard !isOver, let rangeRequest = transfers[id] else { return (.leave, .cancelled, []) }
+        guard !isOver, let request = transfers[id] else { return (.leave, .cancelled, []) }
         let decision = DownloadResponseRule.decision(
-            rangeRequest.asked, responseHead, known: known, former: former, total: plan?.total)
+            request.asked, responseHead, known: known, former: former, total: plan?.total)
         if isAdditional(id), !decision.isUsableByAdditional { return (.leave, .crowded, []) }
         switch decision {
-        case .part(let skipped, let range, let total):
-            return part(rangeRequest, responseHead, skipped, range, total, now)
-        case .whole: return whole(rangeRequest, responseHead, .rangesRejected, now)
-        case .changedWhole: return whole(rangeRequest, responseHead, .changed, now)
+        case .part(let skipped, let range, let total): return part(request, responseHead, skipped, range, total, now)
+        case .whole: return whole(request, responseHead, .rangesRejected, now)
+        case .changedWhole: return whole(request, responseHead, .changed, now)
         case .unproven:
-            if isProvenChange(responseHead) { return whole(rangeRequest, responseHead, .changed, now) }
+            if isProvenChange(responseHead) { return whole(request, responseHead, .changed, now) }
             let why = "the response has no validator that shows whether the file is the same"
-            let error = error(.representationChanged, rangeRequest, responseHead, why)
+            let error = error(.representationChanged, request, responseHead, why)
             let action: DownloadRetryRule.Action =
-                isRedirected(rangeRequest) ? .requestOriginal : .retry(after: responseHead.retryAfter)
+                isRedirected(request) ? .requestOriginal : .retry(after: responseHead.retryAfter)
             return (.leave, .rejected(error, action), [])
-        case .changedPart: return restart(.changed, rangeRequest, responseHead, now)
+        case .changedPart: return restart(.changed, request, responseHead, now)
         case .rangeIgnored:
             // Without `If-Range`, the entity tag of each part proves its representation.
             dropsCondition = true
@@ -39,39 +38,38 @@ extension DownloadMachine {
                 self.plan?.end(at: total)
                 return (.leave, .finished, [])
             }
-            return restart(.changed, rangeRequest, responseHead, now)
+            return restart(.changed, request, responseHead, now)
         case .rejected(let why):
-            guard rangeRequest.range != nil, supportsRanges else {
-                return (.leave, .rejected(error(.rangeRejected, rangeRequest, responseHead, why), .fail), [])
+            guard request.range != nil, supportsRanges else {
+                return (.leave, .rejected(error(.rangeRejected, request, responseHead, why), .fail), [])
             }
             supportsRanges = false
             guard plan != nil else { return (.leave, .cancelled, []) }
-            let result = restart(.rangesRejected, rangeRequest, responseHead, now)
+            let result = restart(.rangesRejected, request, responseHead, now)
             // A server that sends no validators with a part may send none with the whole file: do not require them.
             let its = responseHead.representation
             if its.entityTag == nil, its.lastModified == nil { former = nil }
             return result
         case .failed:
-            if retriesWithoutRange(rangeRequest, responseHead) { return (.leave, .cancelled, []) }
+            if retriesWithoutRange(request, responseHead) { return (.leave, .cancelled, []) }
             let action = DownloadRetryRule.action(
-                status: responseHead.status, retryAfter: responseHead.retryAfter,
-                isCrossOrigin: isRedirected(rangeRequest))
-            return (.leave, .rejected(statusError(rangeRequest, responseHead), action), [])
+                status: responseHead.status, retryAfter: responseHead.retryAfter, isRedirected: isRedirected(request))
+            return (.leave, .rejected(statusError(request, responseHead), action), [])
         }
     }
 
     /// Whether the file is requested again immediately. A status may reject the `Range` of a probe: the file is then
     /// requested once without it; after a transient status, with a delay. If that fails too, the range was not the
     /// reason.
-    private mutating func retriesWithoutRange(_ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead)
+    private mutating func retriesWithoutRange(_ request: DownloadRequest, _ responseHead: DownloadResponseHead)
         -> Bool
     {
         guard plan == nil else { return false }
         switch plainRequest {
-        case .notMade where rangeRequest.range != nil && DownloadRetryRule.rejectingRange.contains(responseHead.status):
+        case .notMade where request.range != nil && DownloadRetryRule.rejectingRange.contains(responseHead.status):
             (supportsRanges, plainRequest) = (false, .made)
             return !DownloadRetryRule.passing.contains(responseHead.status) || options.retry.maximumRetries <= 0
-        case .made where rangeRequest.range == nil:
+        case .made where request.range == nil:
             (supportsRanges, plainRequest) = (true, .failed)
             return false
         case .notMade, .made, .failed: return false
@@ -79,11 +77,10 @@ extension DownloadMachine {
     }
 
     private mutating func part(
-        _ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead, _ skipped: UInt64,
-        _ range: Range<UInt64>,
+        _ request: DownloadRequest, _ responseHead: DownloadResponseHead, _ skipped: UInt64, _ range: Range<UInt64>,
         _ total: UInt64, _ now: MonotonicTime
     ) -> Response {
-        let id = rangeRequest.id
+        let id = request.id
         guard plan != nil else {
             if let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
             adopt(responseHead, total: total)
@@ -94,7 +91,7 @@ extension DownloadMachine {
                 return (.leave, .cancelled, [])
             }
             plan?.claim(id, range, now: now)
-            plan?.responseReceived(after: now.since(rangeRequest.time))
+            plan?.responseReceived(after: now.since(request.time))
             receiving.insert(id)
             return (.take(passingOver: skipped, comparing: 0, restartsTransfer: true), nil, fill(now))
         }
@@ -102,26 +99,24 @@ extension DownloadMachine {
         if known?.hasCondition != true { isUnproven = true }
         // The range may start with bytes to compare, which are written and not claimed: only its end matters here.
         plan?.shorten(id, to: range.upperBound)
-        plan?.responseReceived(after: now.since(rangeRequest.time))
+        plan?.responseReceived(after: now.since(request.time))
         found(responseHead.url)
         receiving.insert(id)
         // If all bytes are written, the response contains only bytes to compare.
-        guard
-            range.byteCount > rangeRequest.overlap
-                || (range.byteCount == rangeRequest.overlap && plan?.isComplete == true)
+        guard range.byteCount > request.overlap || (range.byteCount == request.overlap && plan?.isComplete == true)
         else {
             let why = "the response has too few bytes to be compared"
-            return (.leave, .rejected(error(.rangeRejected, rangeRequest, responseHead, why), .fail), [])
+            return (.leave, .rejected(error(.rangeRejected, request, responseHead, why), .fail), [])
         }
-        return (.take(passingOver: skipped, comparing: rangeRequest.overlap, restartsTransfer: false), nil, fill(now))
+        return (.take(passingOver: skipped, comparing: request.overlap, restartsTransfer: false), nil, fill(now))
     }
 
     /// Whether other transfers are active, which may still fetch the file even if this one cannot.
     private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
 
     /// Whether a request went to the URL of a redirect, which may have expired: the original URL is requested next.
-    private func isRedirected(_ rangeRequest: DownloadRequest) -> Bool {
-        rangeRequest.url.absoluteForm != original.absoluteForm
+    private func isRedirected(_ request: DownloadRequest) -> Bool {
+        request.url.absoluteForm != original.absoluteForm
     }
 
     /// Whether a digest proves that a response has another representation: it is the expected checksum, or has changed.
@@ -139,18 +134,18 @@ extension DownloadMachine {
 
     /// Uses a response that is the whole file, restarting if there are bytes already.
     private mutating func whole(
-        _ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead, _ reason: DownloadEvent.RestartReason,
+        _ request: DownloadRequest, _ responseHead: DownloadResponseHead, _ reason: DownloadEvent.RestartReason,
         _ now: MonotonicTime
     ) -> Response {
         guard plan == nil else {
-            let (action, end, effects) = restart(reason, rangeRequest, responseHead, now)
+            let (action, end, effects) = restart(reason, request, responseHead, now)
             guard !isOver else { return (action, end, effects) }
             if reason == .rangesRejected { supportsRanges = false }
-            let (ownAction, ownEnd, more) = takeWhole(rangeRequest.id, responseHead, now)
+            let (ownAction, ownEnd, more) = takeWhole(request.id, responseHead, now)
             return (ownAction, ownEnd, effects + more)
         }
-        if rangeRequest.range != nil { supportsRanges = false }
-        return takeWhole(rangeRequest.id, responseHead, now)
+        if request.range != nil { supportsRanges = false }
+        return takeWhole(request.id, responseHead, now)
     }
 
     private mutating func takeWhole(_ id: UInt64, _ responseHead: DownloadResponseHead, _ now: MonotonicTime)
@@ -173,13 +168,11 @@ extension DownloadMachine {
 
     /// Restarts after a response whose body is not used. Fails after too many restarts.
     private mutating func restart(
-        _ reason: DownloadEvent.RestartReason, _ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead,
+        _ reason: DownloadEvent.RestartReason, _ request: DownloadRequest, _ responseHead: DownloadResponseHead,
         _ now: MonotonicTime
     ) -> Response {
-        if let error = versionLimitError(reason, asked: rangeRequest, responseHead) {
-            return (.leave, nil, fail(error))
-        }
-        return (.leave, .cancelled, cancelAll(but: rangeRequest.id) + startGeneration(reason, now))
+        if let error = versionLimitError(reason, asked: request, responseHead) { return (.leave, nil, fail(error)) }
+        return (.leave, .cancelled, cancelAll(but: request.id) + startGeneration(reason, now))
     }
 
     private func versionLimitError(
@@ -207,7 +200,7 @@ extension DownloadMachine {
     package mutating func ended(
         _ id: UInt64, _ end: TransferOutcome, now: MonotonicTime, random: @autoclosure () -> Double
     ) -> [Effect] {
-        guard let rangeRequest = transfers.removeValue(forKey: id) else { return [] }
+        guard let request = transfers.removeValue(forKey: id) else { return [] }
         receiving.remove(id)
         let claim = plan?.claims[id]
         plan?.release(id, now: now)
@@ -219,7 +212,7 @@ extension DownloadMachine {
             if let claim, plan?.total == nil { plan?.end(at: claim.writtenEnd) }
             if plan?.isComplete == true { return complete() }
             if let claim, !claim.range.isEmpty, claim.writtenEnd == claim.range.lowerBound {
-                return failed(rangeRequest, emptyResponseError(rangeRequest), .retry(after: nil), now, random())
+                return failed(request, emptyResponseError(request), .retry(after: nil), now, random())
             }
             return proceed(now)
         case .cancelled: return proceed(now)
@@ -227,12 +220,12 @@ extension DownloadMachine {
             ramp.rejected(active: transfers.count, now: now)
             return proceed(now)
         case .differs:
-            if let error = versionLimitError(.overlapDiffers, asked: rangeRequest, nil) { return fail(error) }
+            if let error = versionLimitError(.overlapDiffers, asked: request, nil) { return fail(error) }
             return cancelAll() + startGeneration(.overlapDiffers, now) + fill(now)
         case .failed(let error):
-            let action = DownloadRetryRule.action(error, isCrossOrigin: isRedirected(rangeRequest))
-            return failed(rangeRequest, error, action, now, random())
-        case .rejected(let error, let action): return failed(rangeRequest, error, action, now, random())
+            let action = DownloadRetryRule.action(error, isRedirected: isRedirected(request))
+            return failed(request, error, action, now, random())
+        case .rejected(let error, let action): return failed(request, error, action, now, random())
         }
     }
 
@@ -252,7 +245,7 @@ extension DownloadMachine {
     }
 
     private mutating func failed(
-        _ rangeRequest: DownloadRequest, _ error: HTTPError, _ action: DownloadRetryRule.Action, _ now: MonotonicTime,
+        _ request: DownloadRequest, _ error: HTTPError, _ action: DownloadRetryRule.Action, _ now: MonotonicTime,
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
         // A server that limits the number of connections rejects additional ones in many ways, and the system may have
@@ -284,27 +277,26 @@ extension DownloadMachine {
 
     // MARK: Errors
 
-    private func emptyResponseError(_ rangeRequest: DownloadRequest) -> HTTPError {
+    private func emptyResponseError(_ request: DownloadRequest) -> HTTPError {
         HTTPError(
-            .truncated, phase: .receivingBody,
-            message: "the response has no bytes (requested \(rangeRequest.asked.words))",
-            wasSent: true, method: .get, url: rangeRequest.url)
+            .truncated, phase: .receivingBody, message: "the response has no bytes (requested \(request.asked.words))",
+            wasSent: true, method: .get, url: request.url)
     }
 
     private func error(
-        _ code: HTTPError.Code, _ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead, _ why: String
+        _ code: HTTPError.Code, _ request: DownloadRequest, _ responseHead: DownloadResponseHead, _ why: String
     ) -> HTTPError {
         HTTPError(
             code, phase: .processingResponse,
-            message: "\(why) (requested \(rangeRequest.asked.words), received \(responseHead.words))", wasSent: true,
+            message: "\(why) (requested \(request.asked.words), received \(responseHead.words))", wasSent: true,
             method: .get, url: responseHead.url, status: responseHead.status)
     }
 
-    private func statusError(_ rangeRequest: DownloadRequest, _ responseHead: DownloadResponseHead) -> HTTPError {
+    private func statusError(_ request: DownloadRequest, _ responseHead: DownloadResponseHead) -> HTTPError {
         HTTPError(
             .unacceptableStatus, phase: .processingResponse,
-            message: (rangeRequest.range?.lowerBound ?? 0) == 0
-                ? responseHead.words : "\(responseHead.words) (requested \(rangeRequest.asked.words))", wasSent: true,
+            message: (request.range?.lowerBound ?? 0) == 0
+                ? responseHead.words : "\(responseHead.words) (requested \(request.asked.words))", wasSent: true,
             method: .get, url: responseHead.url, status: responseHead.status)
     }
 }

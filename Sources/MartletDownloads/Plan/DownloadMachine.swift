@@ -205,9 +205,9 @@ package struct DownloadMachine: Sendable {
     mutating func fill(_ now: MonotonicTime) -> [Effect] {
         guard !isOver, retryAt == nil else { return [] }
         var effects: [Effect] = []
-        while let rangeRequest = next(now) {
-            transfers[rangeRequest.id] = rangeRequest
-            effects.append(.begin(rangeRequest))
+        while let request = next(now) {
+            transfers[request.id] = request
+            effects.append(.begin(request))
         }
         return effects
     }
@@ -226,16 +226,16 @@ package struct DownloadMachine: Sendable {
         let claim = self.plan?.claim(id, takesOver: takesOver, inOnePiece: inOnePiece, others: others, now: now)
         guard let range = claim else { return nil }
         lastTransfer = id
-        var rangeRequest = DownloadRequest(
+        var request = DownloadRequest(
             id: id, url: foundURL ?? original, range: range, condition: dropsCondition ? nil : known?.condition,
             time: now)
         if !mayRequestRanges {
             // Only the bytes themselves can show that the file is unchanged.
             let written = self.plan?.writtenCount(before: range.lowerBound) ?? 0
-            rangeRequest.overlap = min(written, DownloadMachine.overlapByteCount)
-            rangeRequest.range = range.lowerBound - rangeRequest.overlap..<range.upperBound
+            request.overlap = min(written, DownloadMachine.overlapByteCount)
+            request.range = range.lowerBound - request.overlap..<range.upperBound
         }
-        return rangeRequest
+        return request
     }
 
     private mutating func first(_ now: MonotonicTime) -> DownloadRequest {
@@ -243,8 +243,7 @@ package struct DownloadMachine: Sendable {
         let requestsRange = supportsRanges && ramp.limit > 1 && !isWhole && !isLastGeneration
         return DownloadRequest(
             id: lastTransfer, url: foundURL ?? original,
-            range: requestsRange ? 0..<DownloadMachine.probeByteCount : nil,
-            condition: nil, time: now)
+            range: requestsRange ? 0..<DownloadMachine.probeByteCount : nil, condition: nil, time: now)
     }
 
     /// Applies the number of connections that the condition of the network allows; `nil` for that of the options.

@@ -82,9 +82,7 @@ package enum DownloadResponseRule {
 
     private static func part(
         _ asked: Asked, _ responseHead: DownloadResponseHead, known: Representation?, total: UInt64?
-    )
-        -> Decision
-    {
+    ) -> Decision {
         guard let range = asked.range else {
             return .rejected("the response is partial, but the whole file was requested")
         }

@@ -19,22 +19,22 @@ package enum DownloadRetryRule {
     package static let rejectingRange: Set<Int> = [400, 403, 405, 406, 412, 500, 501, 503]
 
     /// Returns the action after a status that is not a success.
-    /// - Parameter isCrossOrigin: Whether the request went to the URL of a redirect, also within the origin.
-    package static func action(status: Int, retryAfter: Duration?, isCrossOrigin: Bool) -> Action {
+    /// - Parameter isRedirected: Whether the request went to the URL of a redirect, also within the origin.
+    package static func action(status: Int, retryAfter: Duration?, isRedirected: Bool) -> Action {
         if passing.contains(status) { return .retry(after: retryAfter) }
-        return isCrossOrigin && expired.contains(status) ? .requestOriginal : .fail
+        return isRedirected && expired.contains(status) ? .requestOriginal : .fail
     }
 
     /// Returns the action after an error of a call.
-    package static func action(_ error: HTTPError, isCrossOrigin: Bool) -> Action {
+    package static func action(_ error: HTTPError, isRedirected: Bool) -> Action {
         switch error.code {
         case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated:
-            return isCrossOrigin && error.isConnectFailure ? .requestOriginal : .retry(after: nil)
+            return isRedirected && error.isConnectFailure ? .requestOriginal : .retry(after: nil)
         case .tlsFailed where error.phase == .receivingBody || error.phase == .awaitingHead:
             // An alert after the handshake means a lost connection, unlike a failed handshake.
             return .retry(after: nil)
         case .proxyFailed where error.isTransient, .tlsFailed where error.isCutHandshake:
-            return isCrossOrigin ? .requestOriginal : .retry(after: nil)
+            return isRedirected ? .requestOriginal : .retry(after: nil)
         case .timedOut: return error.timeout == .total ? .fail : .retry(after: nil)
         default: return .fail
         }

@@ -134,34 +134,34 @@ package final class DownloadJob: Sendable {
     // MARK: Requests
 
     /// Returns the HTTP request of a transfer.
-    func request(_ rangeRequest: DownloadRequest) throws -> HTTPRequest {
-        var fields = try plan.options.headers.checked(rangeRequest.url)
-        if isCrossOrigin(rangeRequest) {
+    func request(_ request: DownloadRequest) throws -> HTTPRequest {
+        var fields = try plan.options.headers.checked(request.url)
+        if isCrossOrigin(request) {
             fields = fields.withoutSecrets
             for name in redirects.fieldsOfOrigin { fields[name] = nil }
         }
         fields[.acceptEncoding] = "identity"
-        fields[.range] = rangeRequest.rangeField
-        fields[.ifRange] = rangeRequest.condition
-        return HTTPRequest(method: .get, url: rangeRequest.url, headers: fields)
+        fields[.range] = request.rangeField
+        fields[.ifRange] = request.condition
+        return HTTPRequest(method: .get, url: request.url, headers: fields)
     }
 
     private var redirects: RedirectPolicy { plan.options.request.redirects ?? session.configuration.redirects }
 
     /// Whether a redirect led to another origin than that of the URL, to which no credentials may be sent.
-    private func isCrossOrigin(_ rangeRequest: DownloadRequest) -> Bool {
-        rangeRequest.url.origin != url.origin && !redirects.sendsCredentialsCrossOrigin
+    private func isCrossOrigin(_ request: DownloadRequest) -> Bool {
+        request.url.origin != url.origin && !redirects.sendsCredentialsCrossOrigin
     }
 
     /// Returns the options of a request that override the session's configuration.
-    func requestOptions(for rangeRequest: DownloadRequest) -> RequestOptions {
+    func requestOptions(for request: DownloadRequest) -> RequestOptions {
         var options = plan.options.request
-        if isCrossOrigin(rangeRequest) {
+        if isCrossOrigin(request) {
             var authentication = options.authentication ?? session.configuration.authentication
             authentication.credentials = nil
             authentication.tokens = nil
             // Credentials are not sent over plain HTTP after a redirect either.
-            if url.scheme == .https, rangeRequest.url.scheme == .http { authentication.netrc = nil }
+            if url.scheme == .https, request.url.scheme == .http { authentication.netrc = nil }
             options.authentication = authentication
             options.omittedFields.formUnion(redirects.defaultsOfOrigin)
         }
@@ -223,7 +223,8 @@ package final class DownloadJob: Sendable {
         }
     }
 
-    private static func directory(_ path: FilePath) -> String {
+    /// Returns the path of a directory with a slash at its end; empty for the working directory.
+    static func directory(_ path: FilePath) -> String {
         let text = path.string
         return text.isEmpty || text.hasSuffix("/") ? text : text + "/"
     }
@@ -248,18 +249,18 @@ package final class DownloadJob: Sendable {
         let collision = plan.options.collision
         var names = first
         for number in 1...1000 {
-            let isThere = kind(of: names.target)
-            let isTaken = isThere != nil
-            if isTaken, collision == .fail || collision == .skip || (collision == .overwrite && isThere == .directory) {
+            let present = kind(of: names.target)
+            let isTaken = present != nil
+            if isTaken, collision == .fail || collision == .skip || (collision == .overwrite && present == .directory) {
                 // A run that was killed after it gave the file its name may have left a record, which is useless.
                 if kind(of: names.part) == nil { try? PartFile.remove(names.companions, files) }
                 skip(names.target)
-                let what = isThere == .directory ? "there is a directory" : "there is a file"
+                let what = present == .directory ? "there is a directory" : "there is a file"
                 throw HTTPError(
                     .fileExists, phase: .preparing, message: "\(names.target): \(what) of that name", method: .get,
                     url: url)
             }
-            if collision == .overwrite, isThere == .other, DownloadJob.isEndpoint(names.target) {
+            if collision == .overwrite, present == .other, DownloadJob.isEndpoint(names.target) {
                 throw HTTPError(
                     .fileFailed, phase: .preparing,
                     message: "\(names.target): it is a device, a pipe or a socket, which a download does not replace; "

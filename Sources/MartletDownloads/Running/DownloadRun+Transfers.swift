@@ -5,59 +5,58 @@ import Synchronization
 extension DownloadRun {
     /// Sends a request and handles its response.
     /// - Parameter mayWait: Whether it waits for a connection slot; otherwise it ends if none is free.
-    func transfer(_ rangeRequest: DownloadRequest, _ control: TransferControl, mayWait: Bool) async {
-        let origin = rangeRequest.url.origin
+    func transfer(_ request: DownloadRequest, _ control: TransferControl, mayWait: Bool) async {
+        let origin = request.url.origin
         do throws(CancellationError) {
             if mayWait {
                 try await job.slots?.acquire(origin)
             } else if job.slots?.tryAcquire(origin) == false {
-                signals.send(.ended(rangeRequest.id, .crowded))
+                signals.send(.ended(request.id, .crowded))
                 return
             }
         } catch {
-            signals.send(.ended(rangeRequest.id, .cancelled))
+            signals.send(.ended(request.id, .cancelled))
             return
         }
         defer { job.slots?.release(origin) }
         state.withLock { $0.metrics.requestCount += 1 }
         var end: DownloadMachine.TransferOutcome
         do {
-            let request = try job.request(rangeRequest)
+            let httpRequest = try job.request(request)
             end = try await session.streamDetailed(
-                request, to: rangeRequest.url, options: job.requestOptions(for: rangeRequest), control: control,
+                httpRequest, to: request.url, options: job.requestOptions(for: request), control: control,
                 kind: .download
-            ) { response in try await self.receive(rangeRequest, response) }
+            ) { response in try await self.receive(request, response) }
         } catch let error as HTTPError { end = .failed(error) } catch let error as StorageError {
             end = .failed(failure(error))
         } catch is CancellationError {
             // If neither the run nor its task was cancelled, the program has cancelled this call, and so the download.
-            let isCurrent = state.withLock { $0.transfers[rangeRequest.id]?.control === control }
+            let isCurrent = state.withLock { $0.transfers[request.id]?.control === control }
             if isCurrent, !Task.isCancelled { return signals.close() }
             end = .cancelled
         } catch {
             // Not reported as a cancellation, after which the bytes would be requested again and again.
             end = .failed(
                 HTTPError(
-                    .systemFailed, phase: .preparing, message: "\(error)", method: .get, url: rangeRequest.url,
+                    .systemFailed, phase: .preparing, message: "\(error)", method: .get, url: request.url,
                     underlying: error))
         }
-        signals.send(.ended(rangeRequest.id, end))
+        signals.send(.ended(request.id, end))
     }
 
-    private func receive(_ rangeRequest: DownloadRequest, _ response: DetailedResponse) async throws
+    private func receive(_ request: DownloadRequest, _ response: DetailedResponse) async throws
         -> DownloadMachine.TransferOutcome
     {
         let responseHead = DownloadResponseHead(
             response.head, byteCount: response.body.expectedContentLength, url: response.url, now: Int64(time(nil)))
-        let (action, end, effects, identity) = state.withLock { state in
-            let (action, end, effects) = state.machine.responseReceived(
-                rangeRequest.id, responseHead, now: MonotonicTime.now())
+        let (action, end, effects, destination) = state.withLock { state in
+            let (action, end, effects) = state.machine.responseReceived(request.id, responseHead, now: .now())
             if case .take(let passing, let comparing, let restartsTransfer) = action {
                 if restartsTransfer { state.restartedGeneration = state.machine.generation }
-                state.transfers[rangeRequest.id]?.handledByteCount = passing + comparing
+                state.transfers[request.id]?.handledByteCount = passing + comparing
                 state.metrics.connectionCount = max(state.metrics.connectionCount, state.machine.receiving.count)
             }
-            return (action, end, effects, state.identity)
+            return (action, end, effects, state.destination)
         }
         if !effects.isEmpty { signals.send(.effects(effects)) }
         guard case .take(let passing, let comparing, _) = action else {
@@ -69,10 +68,10 @@ extension DownloadRun {
             if responseHead.byteCount.map({ $0 > 65_536 }) ?? true { response.body.reject() }
             return end ?? .cancelled
         }
-        let opening = opening(for: responseHead, identity)
+        let opening = opening(for: responseHead, destination)
         let sink = SegmentSink(
-            rangeRequest.id, of: self, files: files, passing: passing, comparing: comparing,
-            at: rangeRequest.range?.lowerBound ?? 0, announced: responseHead.byteCount, opening: opening)
+            request.id, of: self, files: files, passing: passing, comparing: comparing,
+            at: request.range?.lowerBound ?? 0, announced: responseHead.byteCount, opening: opening)
         do { try await response.body.copy(into: sink, expected: responseHead.byteCount) } catch {
             // The received part of a broken response is unusable if it differs.
             if sink.progress.differs { return .differs }
@@ -96,7 +95,7 @@ extension DownloadRun {
 
     /// Returns a closure that opens the part file, and empties it if the download restarts, unless another transfer has
     /// done so. It blocks.
-    private func opening(for responseHead: DownloadResponseHead, _ identity: FileIdentity)
+    private func opening(for responseHead: DownloadResponseHead, _ destination: Destination)
         -> @Sendable () throws -> PartFile
     {
         return {
@@ -107,9 +106,10 @@ extension DownloadRun {
                 self.state.withLock { $0.part = part }
                 return part
             }
-            if identity.isRestarted {
+            if destination.isRestarted {
                 try part.renew(
-                    epoch: identity.epoch, expecting: identity.total, keepsEarlier: self.options.resumption != .restart)
+                    epoch: destination.epoch, expecting: destination.total,
+                    keepsEarlier: self.options.resumption != .restart)
             }
             return part
         }

@@ -45,7 +45,7 @@ final class DownloadRun: Sendable {
         var name: PublishedName?
 
         /// The destination of bytes that arrive now.
-        var identity: FileIdentity {
+        var destination: Destination {
             (machine.generation, restartedGeneration == machine.generation, machine.plan?.total)
         }
     }
@@ -63,7 +63,7 @@ final class DownloadRun: Sendable {
     }
 
     /// The destination of received bytes: the generation, whether it starts with an empty file, and the file's length.
-    typealias FileIdentity = (epoch: UInt32, isRestarted: Bool, total: UInt64?)
+    typealias Destination = (epoch: UInt32, isRestarted: Bool, total: UInt64?)
 
     let job: DownloadJob
     let session: HTTPSession
@@ -221,13 +221,13 @@ final class DownloadRun: Sendable {
         var outcome: Outcome?
         for effect in effects {
             switch effect {
-            case .begin(let rangeRequest):
+            case .begin(let request):
                 let control = TransferControl(reportsProgress: false)
                 let isAlone = state.withLock { state in
-                    state.transfers[rangeRequest.id] = Transfer(control: control)
+                    state.transfers[request.id] = Transfer(control: control)
                     return state.machine.transfers.count == 1
                 }
-                group.addTask { await self.transfer(rangeRequest, control, mayWait: isAlone) }
+                group.addTask { await self.transfer(request, control, mayWait: isAlone) }
             case .cancel(let id): state.withLock { $0.transfers.removeValue(forKey: id) }?.control.cancel()
             case .checkpoint: group.addTask { await self.checkpoint() }
             case .complete: outcome = .complete

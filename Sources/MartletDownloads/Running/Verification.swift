@@ -48,9 +48,9 @@ extension DownloadRun {
     }
 
     /// Returns an existing file as the result, after it was compared with the checksum of the options.
-    /// - Parameter fileExists: The error of the run, which found the file.
+    /// - Parameter fileExistsError: The error of the run, which found the file.
     /// - Throws: That error with the code `.checksumMismatch` if the file differs; as ``verify(_:total:_:)`` otherwise.
-    func verifyExisting(_ present: DownloadResult, after fileExists: HTTPError) async throws -> DownloadResult {
+    func verifyExisting(_ present: DownloadResult, after fileExistsError: HTTPError) async throws -> DownloadResult {
         guard let checksum = options.checksum else { return present }
         let (files, path) = (files, present.path.string)
         do {
@@ -59,7 +59,7 @@ extension DownloadRun {
             }
             try await verify(file, total: present.byteCount, [checksum])
         } catch let error as StorageError { throw failure(error) } catch let mismatch as ChecksumMismatch {
-            var error = fileExists
+            var error = fileExistsError
             error.code = .checksumMismatch
             error.message = "\(path): \(mismatch.words); remove the file, or use collision: .overwrite"
             throw error

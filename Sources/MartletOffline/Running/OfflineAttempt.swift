@@ -28,11 +28,11 @@ struct OfflineAttempt: Sendable {
         do {
             let (request, generation) = try await authorized()
             let first = await send(request)
-            guard case .unauthorized(let answer) = first else { return first }
-            guard let credentials else { return unauthorized(answer) }
+            guard case .unauthorized(let exchange) = first else { return first }
+            guard let credentials else { return unauthorized(exchange) }
             try await credentials.renew(after: generation)
             let second = await send(try await authorized().0)
-            if case .unauthorized(let answer) = second { return unauthorized(answer) }
+            if case .unauthorized(let exchange) = second { return unauthorized(exchange) }
             return second
         } catch {
             if error is CancellationError, Task.isCancelled { return nil }
@@ -40,9 +40,10 @@ struct OfflineAttempt: Sendable {
         }
     }
 
-    private func unauthorized(_ answer: HTTPExchange) -> ReplayDecision {
+    private func unauthorized(_ exchange: HTTPExchange) -> ReplayDecision {
         .later(
-            .unauthorized, atLeast: nil, message: "the server requires other credentials (status \(answer.statusCode))")
+            .unauthorized, atLeast: nil,
+            message: "the server requires other credentials (status \(exchange.statusCode))")
     }
 
     private func authorized() async throws -> (HTTPRequest, UInt64) {

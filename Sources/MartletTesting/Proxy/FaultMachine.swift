@@ -13,7 +13,7 @@ struct FaultMachine {
     private struct Response {
         var fault: InjectedFault?
         /// The number of the response's bytes after which the fault is injected.
-        var place: Int
+        var offset: Int
         var passed = 0
     }
 
@@ -50,9 +50,9 @@ struct FaultMachine {
         case .slow: return .drip
         case .garbage: return .strike(.garbage, after: 0)
         case .some(let fault):
-            if current.place < current.passed { return .strike(fault, after: max(0, current.place - passed)) }
+            if current.offset < current.passed { return .strike(fault, after: max(0, current.offset - passed)) }
             // The response may have ended, so this is the last chance for the fault.
-            return isPause && !options.isExact ? .strike(fault, after: current.place % count) : .forward
+            return isPause && !options.isExact ? .strike(fault, after: current.offset % count) : .forward
         }
     }
 
@@ -65,10 +65,10 @@ struct FaultMachine {
     private mutating func begin() -> Response {
         // Both are always drawn, so that changed rates do not change the positions of other faults.
         let draw = Double.random(in: 0..<100, using: &generator)
-        let place = options.offsets.isEmpty ? 0 : Int.random(in: options.offsets, using: &generator)
+        let offset = options.offsets.isEmpty ? 0 : Int.random(in: options.offsets, using: &generator)
         let isDrawn = isFaulty && (options.scope == .responses || isFirst)
         isFirst = false
-        return Response(fault: isDrawn ? options.rates.fault(for: draw) : nil, place: max(0, place))
+        return Response(fault: isDrawn ? options.rates.fault(for: draw) : nil, offset: max(0, offset))
     }
 }
 

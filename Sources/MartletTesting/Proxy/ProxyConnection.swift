@@ -82,8 +82,8 @@ final class ProxyConnection: Sendable {
                 switch step {
                 case .forward: try await client.send(bytes, until: .distantFuture)
                 case .drip: try await drip(bytes)
-                case .strike(let fault, let place):
-                    try await client.send(Array(bytes[..<place]), until: .distantFuture)
+                case .strike(let fault, let count):
+                    try await client.send(Array(bytes[..<count]), until: .distantFuture)
                     return try await strike(fault)
                 }
             }

@@ -147,7 +147,7 @@ extension PEMSource: Codable {
     /// - Throws: `EncodingError.invalidValue` for a text that contains a private key: keys are never encoded.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: SettingCodingKey.self)
-        switch source {
+        switch storage {
         case .file(let path): try container.encode(path, forKey: "file")
         case .bytes(let bytes):
             let text = String(decoding: bytes, as: UTF8.self)

@@ -2,16 +2,16 @@ import CMartletOpenSSL
 
 /// The source of certificates, keys or revocation lists: PEM text (RFC 7468) with any number of them, or one in DER.
 public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    enum Source: Hashable, Sendable {
+    enum Storage: Hashable, Sendable {
         case file(String)
         case bytes([UInt8])
     }
 
-    let source: Source
+    let storage: Storage
 
     /// A file, read when a connection first needs it.
     /// - Parameter path: The path, absolute or relative to the working directory.
-    public static func file(_ path: String) -> PEMSource { PEMSource(source: .file(path)) }
+    public static func file(_ path: String) -> PEMSource { PEMSource(storage: .file(path)) }
 
     /// A file of certificates, read immediately on the calling thread.
     /// - Throws: ``TLSError`` of kind `.rootCertificates`, which names the file and the damaged certificate.
@@ -25,12 +25,12 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
     public static func text(_ text: String) -> PEMSource { .bytes(Array(text.utf8)) }
 
     /// PEM text, or DER, in memory.
-    public static func bytes(_ bytes: [UInt8]) -> PEMSource { PEMSource(source: .bytes(bytes)) }
+    public static func bytes(_ bytes: [UInt8]) -> PEMSource { PEMSource(storage: .bytes(bytes)) }
 
     /// Returns the bytes. A file, of at most 64 MiB, is read on the calling thread.
     /// - Parameter makeError: Makes the error from a reason and a source, if the file cannot be read.
     func bytes(_ makeError: (_ reason: String, _ source: String) -> TLSError.Kind) throws(TLSError) -> [UInt8] {
-        switch source {
+        switch storage {
         case .bytes(let bytes): return bytes
         case .file(let path):
             do throws(SystemError) { return try SystemFile.contents(of: path, limit: 64 << 20) } catch {
@@ -41,7 +41,7 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
 
     /// The file's path, or the size of the text in memory. The text itself is never shown: it may be a private key.
     public var description: String {
-        switch source {
+        switch storage {
         case .file(let path): path
         case .bytes(let bytes): "PEM text of \(bytes.count) bytes"
         }

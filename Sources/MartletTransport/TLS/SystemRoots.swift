@@ -26,8 +26,8 @@ struct SystemRoots: Sendable {
 
     /// Finds and loads the authorities. Blocks: about 20 ms the first time.
     static func load() -> SystemRoots {
-        let file = unsafe place(X509_get_default_cert_file_env(), default: X509_get_default_cert_file())
-        let directory = unsafe place(X509_get_default_cert_dir_env(), default: X509_get_default_cert_dir())
+        let file = unsafe path(X509_get_default_cert_file_env(), default: X509_get_default_cert_file())
+        let directory = unsafe path(X509_get_default_cert_dir_env(), default: X509_get_default_cert_dir())
         return load(
             file: file.path, directories: directory.path.split(separator: ":").map(String.init),
             isNamedByEnvironment: file.isFromEnvironment || directory.isFromEnvironment)
@@ -54,8 +54,8 @@ struct SystemRoots: Sendable {
         return SystemRoots(store: nil, directories: knownDirectories.filter(isHashed), searched: searched)
     }
 
-    /// OpenSSL's default path, or that in the environment, which is ignored in a set-user-id program.
-    private static func place(_ variable: UnsafePointer<CChar>?, default standard: UnsafePointer<CChar>?) -> (
+    /// Returns OpenSSL's default path, or that in the environment, which is ignored in a set-user-id program.
+    private static func path(_ variable: UnsafePointer<CChar>?, default standard: UnsafePointer<CChar>?) -> (
         path: String, isFromEnvironment: Bool
     ) {
         if let variable = unsafe variable, OPENSSL_issetugid() == 0,

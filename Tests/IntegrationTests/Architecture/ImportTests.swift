@@ -30,10 +30,10 @@ struct ImportTests {
 
     @Test("Each source directory belongs to a target, and each one under Sources has a row in CONTRIBUTING")
     func rulesAreComplete() throws {
-        let folders = Set(LayerRule.all.map(\.directory))
-        for folder in ["Sources", "Tests"] {
-            for target in try Repository.contents(of: folder) {
-                #expect(folders.contains("\(folder)/\(target)"), "\(folder)/\(target)")
+        let directories = Set(LayerRule.all.map(\.directory))
+        for directory in ["Sources", "Tests"] {
+            for target in try Repository.contents(of: directory) {
+                #expect(directories.contains("\(directory)/\(target)"), "\(directory)/\(target)")
             }
         }
         let table = try Repository.text("CONTRIBUTING.md")

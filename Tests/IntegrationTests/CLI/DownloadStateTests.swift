@@ -43,8 +43,8 @@ struct DownloadStateTests {
 
         func bytes(_ name: String) -> [UInt8] { OutputFile.bytes(of: directory.appending(name)) }
 
-        func names(_ folder: String = "") -> [String] {
-            let path = folder.isEmpty ? directory.path : directory.appending(folder)
+        func names(_ subdirectory: String = "") -> [String] {
+            let path = subdirectory.isEmpty ? directory.path : directory.appending(subdirectory)
             return ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
         }
     }

@@ -244,10 +244,10 @@ struct QueueCommandTests {
     @Test(
         "The directory is below XDG_STATE_HOME, else HOME; list creates none, and prints nothing without one"
     )
-    func folders() async throws {
+    func directories() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
-        for (variable, folder) in [
+        for (variable, directory) in [
             ("XDG_STATE_HOME=\(scene.directory.appending("state"))", "state/martlet/queue"),
             ("HOME=\(scene.directory.appending("home"))", "home/.local/state/martlet/queue"),
         ] {
@@ -255,7 +255,7 @@ struct QueueCommandTests {
             let list = try await Program.run(
                 ["queue", "list"], in: scene.directory, environment: environment)
             #expect(list.status == 0 && list.output.isEmpty && list.errors.isEmpty, "\(list.errors)")
-            let path = scene.directory.appending(folder)
+            let path = scene.directory.appending(directory)
             #expect(!FileManager.default.fileExists(atPath: path))
             let add = try await Program.run(
                 ["queue", "add", "http://h/"], in: scene.directory, environment: environment)

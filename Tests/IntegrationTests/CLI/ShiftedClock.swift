@@ -20,9 +20,9 @@ struct ShiftedClock: Sendable {
     /// The environment variables that make a program use the clock.
     var environment: [String] {
         get throws {
-            let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib").sorted()
+            let directories = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib").sorted()
             let library = try #require(
-                folders.map { "/usr/lib/\($0)/faketime/libfaketime.so.1" }
+                directories.map { "/usr/lib/\($0)/faketime/libfaketime.so.1" }
                     .first { FileManager.default.fileExists(atPath: $0) },
                 "Scripts/install.sh test installs it")
             return [

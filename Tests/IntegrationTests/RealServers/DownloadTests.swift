@@ -26,8 +26,8 @@ struct DownloadTests {
         [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
     }
 
-    private func names(_ folder: TemporaryDirectory) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    private func names(_ directory: TemporaryDirectory) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
     }
 
     /// Makes a large file with an old modification time: servers send weak validators for a new file.
@@ -41,38 +41,38 @@ struct DownloadTests {
     @Test("Small files and empty ones arrive complete", arguments: DownloadServer.allCases)
     func small(_ server: DownloadServer) async throws {
         try await server.run { place in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
             let session = HTTPSession.plain()
             for (name, bytes) in [
                 ("hello.txt", Array(Site.hello.utf8)), ("bytes.bin", Site.bytes), ("empty.txt", []),
             ] {
                 let result = try await session.download(
-                    place.url("/\(name)"), to: .directory(FilePath(folder.path)),
+                    place.url("/\(name)"), to: .directory(FilePath(directory.path)),
                     options: DownloadTests.orderly)
-                #expect(result.path == FilePath(folder.appending(name)))
+                #expect(result.path == FilePath(directory.appending(name)))
                 #expect(result.byteCount == UInt64(bytes.count))
                 #expect(result.receivedByteCount == UInt64(bytes.count))
-                #expect(try contents(folder.appending(name)) == bytes)
+                #expect(try contents(directory.appending(name)) == bytes)
             }
-            #expect(try names(folder) == ["bytes.bin", "empty.txt", "hello.txt"])
+            #expect(try names(directory) == ["bytes.bin", "empty.txt", "hello.txt"])
         }
     }
 
     @Test("A large file is complete, in segments if the server supports ranges", arguments: DownloadServer.allCases)
     func large(_ server: DownloadServer) async throws {
         try await server.run { place in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
             let name = "large-\(UUID().uuidString).bin"
             let source = try await oldFile(20 << 20, "\(place.site)/\(name)")
             defer { try? FileManager.default.removeItem(atPath: source) }
-            let target = folder.appending("large.bin")
+            let target = directory.appending("large.bin")
             let result = try await HTTPSession.plain().download(
                 place.url("/\(name)"), to: FilePath(target), options: DownloadTests.patient)
             #expect(result.byteCount == 20 << 20)
             try await LargeFile.compare(source, target)
-            #expect(try names(folder) == ["large.bin"])
+            #expect(try names(directory) == ["large.bin"])
         }
     }
 
@@ -81,13 +81,13 @@ struct DownloadTests {
         arguments: DownloadServer.withRanges)
     func cut(_ server: DownloadServer) async throws {
         try await server.run { place in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
             var faults = FaultOptions.only(.truncated)
             faults.offsets = 0..<400_000
             faults.faultyConnectionCount = 30
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
-            let target = folder.appending("bytes.bin")
+            let target = directory.appending("bytes.bin")
             let result = try await HTTPSession.plain().download(
                 proxy.url("/bytes.bin"), to: FilePath(target), options: DownloadTests.orderly)
             await proxy.stop()
@@ -96,7 +96,7 @@ struct DownloadTests {
             #expect(try contents(target) == Site.bytes, "\(proxy)")
             // Wherever it is cut, two responses do not contain all bytes.
             #expect(proxy.counts.faults[.truncated, default: 0] >= 2, "\(proxy)")
-            #expect(try names(folder) == ["bytes.bin"])
+            #expect(try names(directory) == ["bytes.bin"])
         }
     }
 
@@ -106,8 +106,8 @@ struct DownloadTests {
     )
     func reset(_ server: DownloadServer) async throws {
         try await server.run { place in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
             let name = "reset-\(UUID().uuidString).bin"
             let source = try await oldFile(9 << 20, "\(place.site)/\(name)")
             defer { try? FileManager.default.removeItem(atPath: source) }
@@ -115,13 +115,13 @@ struct DownloadTests {
             faults.offsets = 0..<4_000_000
             faults.faultyConnectionCount = 60
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
-            let target = folder.appending("reset.bin")
+            let target = directory.appending("reset.bin")
             let result = try await HTTPSession.plain().download(
                 proxy.url("/\(name)"), to: FilePath(target), options: DownloadTests.patient)
             await proxy.stop()
             #expect(result.byteCount == 9 << 20, "\(proxy)")
             try await LargeFile.compare(source, target)
-            #expect(try names(folder) == ["reset.bin"])
+            #expect(try names(directory) == ["reset.bin"])
         }
     }
 
@@ -130,15 +130,15 @@ struct DownloadTests {
         arguments: [DownloadServer.python10, .python11], [1, 4])
     func cutWithoutRanges(_ server: DownloadServer, _ segments: Int) async throws {
         try await server.run { place in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
             var faults = FaultOptions.only(.truncated)
             // The cut is after the head, so that each cut response has some bytes of the body.
             faults.offsets = 100_000..<900_000
             faults.isExact = true
             faults.faultyConnectionCount = 2
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
-            let target = folder.appending("bytes.bin")
+            let target = directory.appending("bytes.bin")
             var options = DownloadTests.patient
             options.segments = segments
             let result = try await HTTPSession.plain().download(
@@ -146,11 +146,11 @@ struct DownloadTests {
             await proxy.stop()
             #expect(result.byteCount == 1 << 20, "\(proxy)")
             #expect(try contents(target) == Site.bytes, "\(proxy)")
-            #expect(try names(folder) == ["bytes.bin"])
+            #expect(try names(directory) == ["bytes.bin"])
         }
         try await server.run { place in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
             var faults = FaultOptions.only(.truncated)
             faults.offsets = 100_000..<900_000
             faults.isExact = true
@@ -160,25 +160,25 @@ struct DownloadTests {
             options.retry.maximumRetries = 5
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.plain().download(
-                    proxy.url("/bytes.bin"), to: FilePath(folder.appending("bytes.bin")), options: options)
+                    proxy.url("/bytes.bin"), to: FilePath(directory.appending("bytes.bin")), options: options)
             }
             await proxy.stop()
             #expect(error?.code == .truncated, "\(String(describing: error))")
-            #expect(try !names(folder).contains("bytes.bin"))
+            #expect(try !names(directory).contains("bytes.bin"))
         }
     }
 
     @Test("The next run resumes the bytes of the previous one", arguments: DownloadServer.withRanges)
     func nextRun(_ server: DownloadServer) async throws {
         try await server.run { place in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
             var faults = FaultOptions.only(.truncated)
             faults.offsets = 300_000..<500_000
             faults.isExact = true
             faults.faultyConnectionCount = 1
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
-            let target = FilePath(folder.appending("bytes.bin"))
+            let target = FilePath(directory.appending("bytes.bin"))
             var options = DownloadTests.orderly
             options.retry.maximumRetries = 0
             let error = await #expect(throws: HTTPError.self) {
@@ -187,15 +187,15 @@ struct DownloadTests {
             let kept = try #require(error?.resumableByteCount, "\(proxy)")
             // All bytes after the head, which is far smaller than 10 kB, were stored.
             #expect((290_000..<500_000).contains(kept), "\(proxy)")
-            #expect(try !names(folder).contains("bytes.bin"))
+            #expect(try !names(directory).contains("bytes.bin"))
             let download = try HTTPSession.plain().startDownload(
                 proxy.url("/bytes.bin"), to: .file(target), options: DownloadTests.orderly)
             let result = try await download.value
             await proxy.stop()
             #expect(result.resumedByteCount == kept, "\(proxy)")
             #expect(result.receivedByteCount == (1 << 20) - kept, "\(proxy)")
-            #expect(try contents(folder.appending("bytes.bin")) == Site.bytes)
-            #expect(try names(folder) == ["bytes.bin"])
+            #expect(try contents(directory.appending("bytes.bin")) == Site.bytes)
+            #expect(try names(directory) == ["bytes.bin"])
         }
     }
 
@@ -205,8 +205,8 @@ struct DownloadTests {
         arguments: [DownloadServer.nginx, .apache, .flask])
     func replaced(_ server: DownloadServer) async throws {
         try await server.run { place in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
             let name = "replaced-\(UUID().uuidString).bin"
             let source = try await oldFile(1 << 20, "\(place.site)/\(name)")
             defer { try? FileManager.default.removeItem(atPath: source) }
@@ -215,7 +215,7 @@ struct DownloadTests {
             faults.isExact = true
             faults.faultyConnectionCount = 1
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
-            let target = folder.appending("new.bin")
+            let target = directory.appending("new.bin")
             var options = DownloadTests.orderly
             options.retry.maximumRetries = 0
             let error = await #expect(throws: HTTPError.self) {
@@ -234,16 +234,16 @@ struct DownloadTests {
             #expect(result.resumedByteCount == 0, "\(proxy)")
             #expect(result.receivedByteCount == 1 << 20, "\(proxy)")
             #expect(try contents(target) == TestPattern.bytes(from: 5, count: 1 << 20))
-            #expect(try names(folder) == ["new.bin"])
+            #expect(try names(directory) == ["new.bin"])
         }
     }
 
     @Test("A file arrives complete though httpbin rejects ranges past its end")
     func httpbin() async throws {
         try await HttpbinServer.withServer { server in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
-            let target = folder.appending("range")
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
+            let target = directory.appending("range")
             let result = try await HTTPSession.plain().download(
                 server.url("/range/100000"), to: FilePath(target), options: DownloadTests.patient)
             #expect(result.byteCount == 100_000)
@@ -254,9 +254,9 @@ struct DownloadTests {
     @Test("nginx with gzip enabled serves downloads the uncompressed file")
     func gzip() async throws {
         try await NginxServer.withServer { server in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
-            let target = folder.appending("lines.txt")
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
+            let target = directory.appending("lines.txt")
             let result = try await HTTPSession.plain().download(
                 server.url(server.plainPort, "/gzip/lines.txt"), to: FilePath(target),
                 options: DownloadTests.patient)
@@ -268,9 +268,9 @@ struct DownloadTests {
     @Test("A file without a length from an nginx proxy arrives complete")
     func chunked() async throws {
         try await NginxServer.withServer { server in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
-            let target = folder.appending("bytes.bin")
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
+            let target = directory.appending("bytes.bin")
             let result = try await HTTPSession.plain().download(
                 server.url(server.plainPort, "/chunked/bytes.bin"), to: FilePath(target),
                 options: DownloadTests.patient)
@@ -282,9 +282,9 @@ struct DownloadTests {
     @Test("A download paused at a slow nginx URL resumes at a fast one of the same file")
     func elsewhere() async throws {
         try await NginxServer.withServer { server in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
-            let target = folder.appending("bytes.bin")
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
+            let target = directory.appending("bytes.bin")
             let download = try HTTPSession.plain().startDownload(
                 server.url(server.plainPort, "/slow/bytes.bin"), to: .file(FilePath(target)),
                 options: DownloadTests.orderly)
@@ -295,16 +295,16 @@ struct DownloadTests {
             #expect(result.resumedByteCount > 0)
             #expect(result.resumedByteCount + result.receivedByteCount >= 1 << 20)
             #expect(try contents(target) == Site.bytes)
-            #expect(try names(folder) == ["bytes.bin"])
+            #expect(try names(directory) == ["bytes.bin"])
         }
     }
 
     @Test("A large file of nginx arrives complete over TLS")
     func secure() async throws {
         try await NginxServer.withServer { server in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
-            let target = folder.appending("bytes.bin")
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
+            let target = directory.appending("bytes.bin")
             let result = try await HTTPSession.trusting(server.certificates).download(
                 server.url(server.tlsPort, "/bytes.bin", scheme: "https"), to: FilePath(target),
                 options: DownloadTests.patient)
@@ -316,14 +316,14 @@ struct DownloadTests {
     @Test("410 of nginx is an error, and leaves no file")
     func gone() async throws {
         try await NginxServer.withServer { server in
-            let folder = try TemporaryDirectory()
-            defer { folder.remove() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.plain().download(
-                    server.url(server.plainPort, "/gone"), to: FilePath(folder.appending("gone")))
+                    server.url(server.plainPort, "/gone"), to: FilePath(directory.appending("gone")))
             }
             #expect(error?.code == .unacceptableStatus)
-            #expect(try names(folder).isEmpty)
+            #expect(try names(directory).isEmpty)
         }
     }
 }

@@ -19,7 +19,7 @@ struct DownloadPlanTests {
     }
 
     @Test("A single URL is saved in the directory under the name from the server or the URL")
-    func folder() async throws {
+    func directory() async throws {
         let plan = try await plans(["h/a/b%20c.zip?q"])[0]
         #expect(plan.url.absoluteString == "http://h/a/b%20c.zip?q")
         #expect(plan.target == .directory("."))

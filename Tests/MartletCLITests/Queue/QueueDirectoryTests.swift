@@ -10,7 +10,7 @@ struct QueueDirectoryTests {
     }
 
     @Test("The directory is the named one, else in XDG_STATE_HOME, else in the home directory")
-    func folders() throws {
+    func directories() throws {
         let both = ["XDG_STATE_HOME": "/state", "HOME": "/home/me"]
         #expect(try path("dir/q", both) == "dir/q")
         #expect(try path(nil, both) == "/state/martlet/queue")
@@ -20,9 +20,9 @@ struct QueueDirectoryTests {
     @Test(
         "An XDG_STATE_HOME that is empty or not absolute is ignored",
         arguments: ["", "state", "./state"])
-    func relative(_ folder: String) throws {
+    func relative(_ directory: String) throws {
         #expect(
-            try path(nil, ["XDG_STATE_HOME": folder, "HOME": "/home/me"])
+            try path(nil, ["XDG_STATE_HOME": directory, "HOME": "/home/me"])
                 == "/home/me/.local/state/martlet/queue")
     }
 
@@ -34,7 +34,7 @@ struct QueueDirectoryTests {
         for (named, variables) in cases {
             do throws(UsageError) {
                 _ = try path(named, variables)
-                Issue.record("there is a folder")
+                Issue.record("there is a directory")
             } catch {
                 #expect(error.status == .usage && error.description.contains("--queue"))
             }

@@ -100,14 +100,14 @@ struct CacheDirectoryKindTests {
 
     @Test(
         "A link, a directory or a pipe instead of a cache file is rejected unchanged",
-        arguments: ["lock", "index"], ["link", "loose link", "folder", "pipe"])
+        arguments: ["lock", "index"], ["link", "loose link", "directory", "pipe"])
     func things(_ name: String, _ thing: String) throws {
         let scene = try CacheDirectoryScene()
         let target = try CacheDirectoryScene()
         try target.write(Array(name == "lock" ? "MRTl".utf8 : "MRTi".utf8), to: "target")
         let path = "\(scene.path)/\(name)"
         switch thing {
-        case "folder": try LinuxFileSystem().makeDirectory(path)
+        case "directory": try LinuxFileSystem().makeDirectory(path)
         case "pipe": #expect(unsafe mkfifo(path, 0o600) == 0)
         default:
             try FileManager.default.createSymbolicLink(

@@ -137,7 +137,7 @@ struct DiskCacheLimitTests {
     }
 
     @Test("A damaged lock file makes the cache count the directory again")
-    func damagedUsage() throws {
+    func damagedLockFile() throws {
         let scene = try CacheDirectoryScene()
         let cache = try scene.cache(limit: 1 << 20)
         for number in 0..<10 { cache.put("u\(number)", count: 30_000) }

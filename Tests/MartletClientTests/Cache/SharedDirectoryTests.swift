@@ -11,27 +11,27 @@ import Testing
 @Suite("Caches in a shared directory")
 struct SharedDirectoryTests {
     /// Makes a session with its own cache in the directory.
-    private func session(_ folder: TemporaryDirectory, memory: ByteCount) throws -> HTTPSession {
-        let cache = try ResponseCache.at(FilePath(folder.path).appending("cache"), memory: memory)
+    private func session(_ directory: TemporaryDirectory, memory: ByteCount) throws -> HTTPSession {
+        let cache = try ResponseCache.at(FilePath(directory.path).appending("cache"), memory: memory)
         return HTTPSession.own { $0.cache = cache }
     }
 
     private func run(_ body: (TestOrigin, TemporaryDirectory) async throws -> Void) async throws {
-        let folder = try TemporaryDirectory()
+        let directory = try TemporaryDirectory()
         try await TestOrigin.withOrigin { request in
             request.method == .get
                 ? ResponseCacheTests.fresh("\(request.connection.number).\(request.number)")
                 : OriginResponse(204)
         } run: { origin async throws in
-            try await body(origin, folder)
+            try await body(origin, directory)
         }
     }
 
     @Test("A response that one cache stores is served by the others")
     func stored() async throws {
-        try await run { origin, folder in
-            let first = try session(folder, memory: .bytes(0))
-            let second = try session(folder, memory: .mebibytes(1))
+        try await run { origin, directory in
+            let first = try session(directory, memory: .bytes(0))
+            let second = try session(directory, memory: .mebibytes(1))
             let a = try await first.get(origin.url("/a"))
             let b = try await second.get(origin.url("/b"))
             #expect(a.source == .network && b.source == .network)
@@ -45,9 +45,9 @@ struct SharedDirectoryTests {
 
     @Test("A response that one cache invalidates is no longer served from disk by the others")
     func invalidated() async throws {
-        try await run { origin, folder in
-            let writer = try session(folder, memory: .mebibytes(1))
-            let reader = try session(folder, memory: .bytes(0))
+        try await run { origin, directory in
+            let writer = try session(directory, memory: .mebibytes(1))
+            let reader = try session(directory, memory: .bytes(0))
             let before = try await writer.get(origin.url("/a"))
             #expect(try await reader.get(origin.url("/a")).source == .cache)
             _ = try await writer.post(origin.url("/a"), body: .bytes([1]))
@@ -58,9 +58,9 @@ struct SharedDirectoryTests {
 
     @Test("A cache serves a response from its memory until it is stale or revalidated")
     func validated() async throws {
-        try await run { origin, folder in
-            let writer = try session(folder, memory: .bytes(0))
-            let reader = try session(folder, memory: .mebibytes(1))
+        try await run { origin, directory in
+            let writer = try session(directory, memory: .bytes(0))
+            let reader = try session(directory, memory: .mebibytes(1))
             let before = try await reader.get(origin.url("/a"))
             _ = try await writer.post(origin.url("/a"), body: .bytes([1]))
             let unaware = try await reader.get(origin.url("/a"))

@@ -21,7 +21,7 @@ struct CookieJarTests {
             trustsLoopback: trustsLoopback, now: { CookieScene.start })
     }
 
-    private func file(in folder: TemporaryDirectory) -> FilePath { FilePath("\(folder.path)/cookies") }
+    private func file(in directory: TemporaryDirectory) -> FilePath { FilePath("\(directory.path)/cookies") }
 
     @Test("Cookies of a response are sent with the next request")
     func storesAndSends() async throws {
@@ -101,15 +101,15 @@ struct CookieJarTests {
 
     @Test("Persistent cookies are saved in a file that only its owner can read")
     func persists() async throws {
-        let folder = try TemporaryDirectory()
-        let path = file(in: folder)
+        let directory = try TemporaryDirectory()
+        let path = file(in: directory)
         let url = try HTTPURL(CookieJarTests.site)
         let first = jar(file: path)
         #expect(!first.isEmpty)
         #expect(await first.header(for: url) == nil)
         #expect(first.isEmpty)
         try await first.save()
-        #expect(try folder.contents() == [])
+        #expect(try directory.contents() == [])
         await first.store(
             setCookieValues: [
                 "a=1; Max-Age=100; Secure; HttpOnly; SameSite=Lax; Path=/", "b=2", "=%09\t%; Max-Age=9",
@@ -118,7 +118,7 @@ struct CookieJarTests {
         #expect(await first.hasUnsavedChanges)
         try await first.save()
         #expect(await !first.hasUnsavedChanges)
-        #expect(try folder.contents() == ["cookies"])
+        #expect(try directory.contents() == ["cookies"])
         let attributes = try FileManager.default.attributesOfItem(atPath: path.string)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         let second = jar(file: path)
@@ -130,27 +130,27 @@ struct CookieJarTests {
 
     @Test("With keepsSessionCookies, session cookies are saved as well")
     func keepsSession() async throws {
-        let folder = try TemporaryDirectory()
+        let directory = try TemporaryDirectory()
         let url = try HTTPURL(CookieJarTests.site)
-        let first = jar(file: file(in: folder), keepsSessionCookies: true)
+        let first = jar(file: file(in: directory), keepsSessionCookies: true)
         await first.store(setCookieValues: ["a=1"], from: url)
         try await first.save()
-        #expect(await jar(file: file(in: folder)).header(for: url) == "a=1")
+        #expect(await jar(file: file(in: directory)).header(for: url) == "a=1")
     }
 
     @Test("Removed cookies are no longer in the file after a save")
     func savesRemoval() async throws {
-        let folder = try TemporaryDirectory()
+        let directory = try TemporaryDirectory()
         let url = try HTTPURL(CookieJarTests.site)
-        let first = jar(file: file(in: folder))
+        let first = jar(file: file(in: directory))
         await first.store(setCookieValues: ["a=1; Max-Age=9", "b=2; Max-Age=9"], from: url)
         try await first.save()
         await first.store(setCookieValues: ["a=; Max-Age=0"], from: url)
         try await first.save()
-        #expect(await jar(file: file(in: folder)).header(for: url) == "b=2")
+        #expect(await jar(file: file(in: directory)).header(for: url) == "b=2")
         await first.removeAll()
         try await first.save()
-        #expect(await jar(file: file(in: folder)).allCookies == [])
+        #expect(await jar(file: file(in: directory)).allCookies == [])
     }
 
     @Test("A file that is truncated at any byte loses at most the cookie of its last line")
@@ -197,8 +197,8 @@ struct CookieJarTests {
 
     @Test("Damaged lines are reported by number, and the other lines are loaded")
     func damaged() async throws {
-        let folder = try TemporaryDirectory()
-        let path = file(in: folder)
+        let directory = try TemporaryDirectory()
+        let path = file(in: directory)
         let cookie = try Cookie(
             name: "a", value: "1", domain: "site.org", expires: CookieScene.start.addingTimeInterval(50),
             created: CookieScene.start)
@@ -216,27 +216,27 @@ struct CookieJarTests {
 
     @Test("An unreadable file is an error of load and save, and save does not replace it")
     func unreadable() async throws {
-        let folder = try TemporaryDirectory()
+        let directory = try TemporaryDirectory()
         // A directory of that name: not even root can read it as a file.
         try FileManager.default.createDirectory(
-            atPath: "\(folder.path)/cookies", withIntermediateDirectories: false)
-        let jar = jar(file: file(in: folder))
+            atPath: "\(directory.path)/cookies", withIntermediateDirectories: false)
+        let jar = jar(file: file(in: directory))
         let url = try HTTPURL(CookieJarTests.site)
         #expect(await jar.header(for: url) == nil)
         await jar.store(setCookieValues: ["a=1; Max-Age=9"], from: url)
         #expect(await jar.header(for: url) == "a=1")
         await #expect(throws: StorageError.self) { try await jar.load() }
         await #expect(throws: StorageError.self) { try await jar.save() }
-        #expect(try folder.contents() == ["cookies"])
+        #expect(try directory.contents() == ["cookies"])
         // Once the file is readable, a save merges its cookies with those in memory.
-        try FileManager.default.removeItem(atPath: "\(folder.path)/cookies")
+        try FileManager.default.removeItem(atPath: "\(directory.path)/cookies")
         let old = try Cookie(
             name: "old", value: "1", domain: "www.site.org",
             expires: CookieScene.start.addingTimeInterval(50),
             created: CookieScene.start.addingTimeInterval(-50))
-        try Data(CookieFile.text(of: [old])).write(to: URL(fileURLWithPath: "\(folder.path)/cookies"))
+        try Data(CookieFile.text(of: [old])).write(to: URL(fileURLWithPath: "\(directory.path)/cookies"))
         try await jar.save()
-        #expect(await self.jar(file: file(in: folder)).header(for: url) == "old=1; a=1")
+        #expect(await self.jar(file: file(in: directory)).header(for: url) == "old=1; a=1")
     }
 
     // An earlier version tried to read it only once. After a transient failure the jar had no cookies until a save,
@@ -244,8 +244,8 @@ struct CookieJarTests {
     @Test(
         "A file that could not be read is read by the next use, also to remove its cookies", arguments: [false, true])
     func readLater(isRemoval: Bool) async throws {
-        let folder = try TemporaryDirectory()
-        let path = file(in: folder)
+        let directory = try TemporaryDirectory()
+        let path = file(in: directory)
         let url = try HTTPURL(CookieJarTests.site)
         try FileManager.default.createDirectory(atPath: path.string, withIntermediateDirectories: false)
         let early = jar(file: path)
@@ -272,12 +272,12 @@ struct CookieJarTests {
 
     @Test("Concurrent callers wait until the file is loaded")
     func concurrentLoading() async throws {
-        let folder = try TemporaryDirectory()
+        let directory = try TemporaryDirectory()
         let url = try HTTPURL(CookieJarTests.site)
-        let writer = jar(file: file(in: folder))
+        let writer = jar(file: file(in: directory))
         await writer.store(setCookieValues: ["a=1; Max-Age=9"], from: url)
         try await writer.save()
-        let reader = jar(file: file(in: folder))
+        let reader = jar(file: file(in: directory))
         let headers = await withTaskGroup(of: String?.self) { group in
             for number in 0..<20 {
                 group.addTask {
@@ -295,9 +295,9 @@ struct CookieJarTests {
 
     @Test("After many concurrent saves, the file is complete and contains every cookie")
     func concurrentSaving() async throws {
-        let folder = try TemporaryDirectory()
+        let directory = try TemporaryDirectory()
         let url = try HTTPURL(CookieJarTests.site)
-        let jar = jar(file: file(in: folder))
+        let jar = jar(file: file(in: directory))
         await withTaskGroup { group in
             for number in 0..<20 {
                 group.addTask {
@@ -307,15 +307,15 @@ struct CookieJarTests {
             }
         }
         #expect(await !jar.hasUnsavedChanges)
-        let other = self.jar(file: file(in: folder))
+        let other = self.jar(file: file(in: directory))
         #expect(try await other.load().stored == 20)
-        #expect(try folder.contents() == ["cookies"])
+        #expect(try directory.contents() == ["cookies"])
     }
 
     @Test("Netscape cookie files are imported and exported")
     func netscape() async throws {
-        let folder = try TemporaryDirectory()
-        let path = FilePath("\(folder.path)/cookies.txt")
+        let directory = try TemporaryDirectory()
+        let path = FilePath("\(directory.path)/cookies.txt")
         let first = jar()
         let report = await first.importNetscape(
             "x.org\tFALSE\t/\tFALSE\t0\ta\t1\nbad\nx.org\tFALSE\t/\tFALSE\t1\told\t1\n.co.uk\tTRUE\t/\tFALSE\t0\twide\t1\n"

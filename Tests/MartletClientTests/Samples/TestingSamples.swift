@@ -194,7 +194,7 @@ struct TestingSamples {
     }
 
     @Test("An origin is started again on the same port for a queue that was closed")
-    func sameport() async throws {
+    func samePort() async throws {
         let files = try TemporaryDirectory()
         let (session, directory) = (HTTPSession(), files.path)
         let gone = try await TestOrigin.start { _ in .status(204) }

@@ -162,7 +162,7 @@ struct BecomingDownloadTests {
             origin.signals.raise("go")
             do {
                 try await rejected
-                Issue.record("a directory that is not there took a file")
+                Issue.record("a file was stored in a directory that does not exist")
             } catch let error as HTTPError {
                 #expect(error.code == .fileFailed)
             }

@@ -269,29 +269,16 @@ struct UserCodeLocationsTests {
 
     @Test("Work that waits for code that never returns can be cancelled", arguments: OutsideHook.allCases)
     func outsideCancelled(_ hook: OutsideHook) async throws {
-        try await outside(hook) { scene, session, origin in
-            scene.run { await scene.block() }
-            let work = Task { try await scene.work(session, origin) }
-            #expect(await eventually(within: TestTimeouts.long) { scene.entered.count > 0 })
-            work.cancel()
-            _ = await work.result
-            scene.release()
-        }
+        try await outsideBlocked(hook) { _ in }
     }
 
     @Test(
         "A session can be invalidated while code outside of calls never returns",
         arguments: OutsideHook.allCases)
     func outsideInvalidated(_ hook: OutsideHook) async throws {
-        try await outside(hook) { scene, session, origin in
-            scene.run { await scene.block() }
-            let work = Task { try await scene.work(session, origin) }
-            #expect(await eventually(within: TestTimeouts.long) { scene.entered.count > 0 })
+        try await outsideBlocked(hook) { session in
             await session.invalidateAndCancel()
             #expect(session.runningCallCount == 0)
-            work.cancel()
-            _ = await work.result
-            scene.release()
         }
     }
 
@@ -319,6 +306,19 @@ struct UserCodeLocationsTests {
             work.cancel()
             _ = await work.result
             #expect(session.runningCallCount == 0)
+        }
+    }
+
+    /// Starts work whose code never returns, runs the closure, cancels the work and waits for its end.
+    private func outsideBlocked(_ hook: OutsideHook, _ body: (HTTPSession) async throws -> Void) async throws {
+        try await outside(hook) { scene, session, origin in
+            scene.run { await scene.block() }
+            let work = Task { try await scene.work(session, origin) }
+            #expect(await eventually(within: TestTimeouts.long) { scene.entered.count > 0 })
+            try await body(session)
+            work.cancel()
+            _ = await work.result
+            scene.release()
         }
     }
 

@@ -74,9 +74,9 @@ struct DownloadCheckTests {
     }
 
     /// Waits until the record in a directory claims a number of bytes.
-    private func settle(_ folder: DownloadDirectory, at point: UInt64) async -> Bool {
+    private func settle(_ directory: DownloadDirectory, at point: UInt64) async -> Bool {
         await eventually {
-            guard let name = try? folder.record(), let bytes = try? folder.contents(of: name),
+            guard let name = try? directory.record(), let bytes = try? directory.contents(of: name),
                 let record = try? ResumeRecord.decode(bytes)
             else { return false }
             return record.written.ranges.reduce(0) { $0 + $1.byteCount } >= point

@@ -50,24 +50,24 @@ struct ForeignPartTests {
     @Test("A complete record of another user is not published without a request to the server")
     func complete() throws {
         guard geteuid() == 0 else { return }
-        let folder = try PartDirectory()
-        try folder.write(PartDirectory.bytes(0..<100, version: 2), to: "a.bin.martlet-part")
-        try folder.write(
+        let directory = try PartDirectory()
+        try directory.write(PartDirectory.bytes(0..<100, version: 2), to: "a.bin.martlet-part")
+        try directory.write(
             PartDirectory.record([0..<100], total: 100, owner: 99).bytes, to: "a.bin.martlet-record")
-        for path in [folder.names.part, folder.names.record] {
+        for path in [directory.names.part, directory.names.record] {
             #expect(unsafe chown(path, 65_534, gid_t.max) == 0)
         }
-        let part = try #require(try folder.open())
+        let part = try #require(try directory.open())
         #expect(try part.byteCount() == 0 && part.record() == nil)
     }
 
     @Test("A lock on another user's part file does not block the download")
     func locked() throws {
         guard geteuid() == 0 else { return }
-        let folder = try PartDirectory()
-        let planted = try #require(try folder.open())
-        #expect(unsafe chown(folder.names.part, 65_534, gid_t.max) == 0)
-        #expect(try folder.open() != nil)
+        let directory = try PartDirectory()
+        let planted = try #require(try directory.open())
+        #expect(unsafe chown(directory.names.part, 65_534, gid_t.max) == 0)
+        #expect(try directory.open() != nil)
         planted.close()
     }
 

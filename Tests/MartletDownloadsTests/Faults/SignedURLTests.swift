@@ -57,13 +57,13 @@ struct SignedURLTests {
     @Test("Several files of one path with different queries can be downloaded to one directory concurrently")
     func manyQueries() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
-            let folder = scene.path.removingLastComponent()
+            let directory = scene.path.removingLastComponent()
             try await withThrowingTaskGroup(of: DownloadResult.self) { group in
                 for number in 1...5 {
                     let url = scene.origin.url("/get?id=\(number)")
                     group.addTask {
                         try await scene.session.download(
-                            url, to: .directory(folder),
+                            url, to: .directory(directory),
                             options: RangeScene.options { $0.collision = .rename })
                     }
                 }

@@ -9,22 +9,22 @@ struct DirectoryRecordIndexTests {
     private let now = MonotonicTime(nanoseconds: 1_000_000_000_000)
 
     /// A directory with a record of one target, and other files.
-    private func folder() throws -> PartDirectory {
-        let folder = try PartDirectory()
+    private func directory() throws -> PartDirectory {
+        let directory = try PartDirectory()
         for name in ["b.bin.martlet-record", "a.bin.martlet-record", "a.bin.martlet-part", "c.bin"] {
-            try folder.write([1], to: name)
+            try directory.write([1], to: name)
         }
-        return folder
+        return directory
     }
 
     private static let found = ["a.bin.martlet-record", "b.bin.martlet-record"]
 
     @Test("A directory is listed once per second, however many queries there are")
     func listed() throws {
-        let folder = try folder()
+        let directory = try directory()
         let files = FaultyFileSystem()
         let records = DirectoryRecordIndex()
-        let path = folder.path + "/"
+        let path = directory.path + "/"
         #expect(records.names(known: path, now: now) == nil)
         for milliseconds in [0, 1, 500, 999] {
             let later = now.advanced(by: .milliseconds(milliseconds))
@@ -40,12 +40,12 @@ struct DirectoryRecordIndexTests {
 
     @Test("Records of this process are known immediately, even while the directory is being listed")
     func written() throws {
-        let folder = try folder()
+        let directory = try directory()
         let files = FaultyFileSystem()
         let records = DirectoryRecordIndex()
-        let path = folder.path + "/"
+        let path = directory.path + "/"
         #expect(try records.names(in: path, files, now: now).count == 2)
-        try folder.write([1], to: "z.bin.martlet-record")
+        try directory.write([1], to: "z.bin.martlet-record")
         records.forget(path)
         #expect(try records.names(in: path, files, now: now).count == 3)
         // The write comes after the directory is listed, and before the result is stored.
@@ -57,18 +57,18 @@ struct DirectoryRecordIndexTests {
 
     @Test("A directory that cannot be listed is listed again")
     func failing() throws {
-        let folder = try folder()
+        let directory = try directory()
         let files = FaultyFileSystem()
         let records = DirectoryRecordIndex()
         files.fail(FaultyFileSystem.Fault(.names, times: 1, code: 5))
-        #expect(throws: StorageError.self) { try records.names(in: folder.path + "/", files, now: now) }
-        #expect(try records.names(in: folder.path + "/", files, now: now) == DirectoryRecordIndexTests.found)
+        #expect(throws: StorageError.self) { try records.names(in: directory.path + "/", files, now: now) }
+        #expect(try records.names(in: directory.path + "/", files, now: now) == DirectoryRecordIndexTests.found)
     }
 
     @Test("A part file that writes a record causes a new listing of its directory")
     func noting() throws {
-        let folder = try PartDirectory()
-        let part = try #require(try folder.open(LinuxFileSystem()))
+        let directory = try PartDirectory()
+        let part = try #require(try directory.open(LinuxFileSystem()))
         try part.renew(epoch: 1, expecting: nil)
         let before = try DirectoryRecordIndex.shared.names(in: part.names.directory, LinuxFileSystem())
         #expect(before.isEmpty)

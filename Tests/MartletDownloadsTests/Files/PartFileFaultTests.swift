@@ -9,8 +9,8 @@ import Testing
 @Suite("Part file on a failing disk")
 struct PartFileFaultTests {
     /// A part file of 100 bytes with a matching record.
-    private func part(in folder: PartDirectory, _ files: any FileSystem) throws -> PartFile {
-        let part = try #require(try folder.open(files))
+    private func part(in directory: PartDirectory, _ files: any FileSystem) throws -> PartFile {
+        let part = try #require(try directory.open(files))
         try part.renew(epoch: 1, expecting: nil)
         try PartDirectory.fill(part.file, 0..<100)
         try part.note(PartDirectory.record([0..<100], total: 300, owner: part.owner), epoch: 1)
@@ -28,9 +28,9 @@ struct PartFileFaultTests {
 
     @Test("Bytes that could not be synced are never claimed")
     func unsynced() throws {
-        let folder = try PartDirectory()
+        let directory = try PartDirectory()
         let files = FaultyFileSystem()
-        let part = try part(in: folder, files)
+        let part = try part(in: directory, files)
         try PartDirectory.fill(part.file, 100..<200)
         files.fail(FaultyFileSystem.Fault(.sync, path: "-part", times: 1, code: EIO))
         guard case .unsynced(let error)? = fault(part, 0..<200) else {
@@ -49,9 +49,9 @@ struct PartFileFaultTests {
             (.create, EROFS), (.create, EACCES),
         ])
     func unwritten(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
-        let folder = try PartDirectory()
+        let directory = try PartDirectory()
         let files = FaultyFileSystem()
-        let part = try part(in: folder, files)
+        let part = try part(in: directory, files)
         try PartDirectory.fill(part.file, 100..<200)
         files.fail(FaultyFileSystem.Fault(call, path: "-record", times: 1, code: code))
         guard case .unwritten(let error)? = fault(part, 0..<200) else {
@@ -60,7 +60,7 @@ struct PartFileFaultTests {
         }
         #expect(error.code == code)
         #expect(part.record()?.written == RangeSet([0..<100]))
-        #expect(try folder.list() == ["a.bin.martlet-part", "a.bin.martlet-record"])
+        #expect(try directory.list() == ["a.bin.martlet-part", "a.bin.martlet-record"])
         // Once there is space, writes work again.
         #expect(fault(part, 0..<200) == nil)
         #expect(part.record()?.written == RangeSet([0..<200]))
@@ -68,9 +68,9 @@ struct PartFileFaultTests {
 
     @Test("A disk that fills up during a record keeps the previous one")
     func filled() throws {
-        let folder = try PartDirectory()
+        let directory = try PartDirectory()
         let files = FaultyFileSystem()
-        let part = try part(in: folder, files)
+        let part = try part(in: directory, files)
         try PartDirectory.fill(part.file, 100..<200)
         for room in 0..<40 as Range<UInt64> {
             files.fill(after: room)
@@ -87,23 +87,23 @@ struct PartFileFaultTests {
 
     @Test("Writes and reads of one byte at a time give the same result")
     func shortWrites() throws {
-        let folder = try PartDirectory()
+        let directory = try PartDirectory()
         let files = FaultyFileSystem()
         files.limitPieces(to: 1)
-        let part = try part(in: folder, files)
+        let part = try part(in: directory, files)
         try PartDirectory.fill(part.file, 100..<300, files: files)
         #expect(fault(part, 0..<300) == nil)
         #expect(part.record()?.written == RangeSet([0..<300]))
         files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV))
         _ = try part.publish(total: 300, .fail, modified: nil)
-        #expect(try folder.read("a.bin") == PartDirectory.bytes(0..<300, version: 1))
+        #expect(try directory.read("a.bin") == PartDirectory.bytes(0..<300, version: 1))
     }
 
     @Test("Failed preallocation is reported before the first byte, without a record")
     func noRoom() throws {
-        let folder = try PartDirectory()
+        let directory = try PartDirectory()
         let files = FaultyFileSystem()
-        let part = try part(in: folder, files)
+        let part = try part(in: directory, files)
         files.fill(after: 1 << 20)
         #expect { try part.renew(epoch: 2, expecting: 1 << 30) } throws: {
             ($0 as? StorageError)?.isOutOfSpace == true
@@ -116,12 +116,12 @@ struct PartFileFaultTests {
 
     @Test("A directory that is not writable opens and creates no files")
     func readOnly() throws {
-        let folder = try PartDirectory()
+        let directory = try PartDirectory()
         let files = FaultyFileSystem()
         files.fail(FaultyFileSystem.Fault(.create, code: EROFS))
-        #expect { try folder.open(files) } throws: { ($0 as? StorageError)?.code == EROFS }
-        #expect(try folder.list().isEmpty)
-        let missing = PartNames(target: "\(folder.path)/none/a.bin")
+        #expect { try directory.open(files) } throws: { ($0 as? StorageError)?.code == EROFS }
+        #expect(try directory.list().isEmpty)
+        let missing = PartNames(target: "\(directory.path)/none/a.bin")
         #expect { try PartFile.open(missing, files: files) } throws: { $0 is StorageError }
     }
 
@@ -129,19 +129,19 @@ struct PartFileFaultTests {
     func killed() throws {
         var count = 0
         for stop in 0..<200 {
-            let folder = try PartDirectory()
+            let directory = try PartDirectory()
             let files = FaultyFileSystem()
             files.stop(after: stop)
             var isPublished = false
             do {
-                if let part = try folder.open(files) {
+                if let part = try directory.open(files) {
                     isPublished = try Self.history(part, files)
                     if isPublished { count = stop }
                 }
             } catch {
                 // The process ended there.
             }
-            try Self.check(folder, "stopped after \(stop) calls")
+            try Self.check(directory, "stopped after \(stop) calls")
             if isPublished { break }
         }
         #expect(count > 20)
@@ -166,12 +166,12 @@ struct PartFileFaultTests {
     }
 
     /// Checks that the disk contains one of the allowed states.
-    static func check(_ folder: PartDirectory, _ when: String) throws {
-        if try folder.list().contains("a.bin") {
-            let isWhole = try folder.read("a.bin") == PartDirectory.bytes(0..<16_000, version: 2)
+    static func check(_ directory: PartDirectory, _ when: String) throws {
+        if try directory.list().contains("a.bin") {
+            let isWhole = try directory.read("a.bin") == PartDirectory.bytes(0..<16_000, version: 2)
             #expect(isWhole, "\(when): the name has something else")
         }
-        let part = try #require(try folder.open(), "\(when): it is not free")
+        let part = try #require(try directory.open(), "\(when): it is not free")
         guard let record = part.record() else { return }
         let version = record.representation.condition == "\"1\"" ? 1 : 2
         for range in record.written.ranges {
@@ -195,10 +195,10 @@ struct PartFileFaultTests {
         }
         var resumable = 0
         for cut in cuts {
-            let folder = try PartDirectory()
-            for (name, bytes) in cut.files(after: changes) { try folder.write(bytes, to: name) }
-            try Self.check(folder, "\(cut)")
-            if try folder.open()?.record() != nil { resumable += 1 }
+            let directory = try PartDirectory()
+            for (name, bytes) in cut.files(after: changes) { try directory.write(bytes, to: name) }
+            try Self.check(directory, "\(cut)")
+            if try directory.open()?.record() != nil { resumable += 1 }
             await Task.yield()
         }
         #expect(resumable > 20)

@@ -14,9 +14,9 @@ struct DownloadRetryRuleTests {
             (304, false, false), (100, false, false),
         ])
     func statuses(_ status: Int, _ passes: Bool, _ isBorneElsewhere: Bool) {
-        let here = DownloadRetryRule.action(status: status, retryAfter: .seconds(3), isCrossOrigin: false)
+        let here = DownloadRetryRule.action(status: status, retryAfter: .seconds(3), isRedirected: false)
         #expect(here == (passes ? .retry(after: .seconds(3)) : .fail))
-        let elsewhere = DownloadRetryRule.action(status: status, retryAfter: nil, isCrossOrigin: true)
+        let elsewhere = DownloadRetryRule.action(status: status, retryAfter: nil, isRedirected: true)
         #expect(elsewhere == (passes ? .retry(after: nil) : isBorneElsewhere ? .requestOriginal : .fail))
     }
 
@@ -39,7 +39,7 @@ struct DownloadRetryRuleTests {
         ])
     func errors(_ code: HTTPError.Code, _ phase: HTTPError.Phase, _ expected: DownloadRetryRule.Action) {
         let error = HTTPError(code, phase: phase, message: "")
-        #expect(DownloadRetryRule.action(error, isCrossOrigin: false) == expected)
+        #expect(DownloadRetryRule.action(error, isRedirected: false) == expected)
     }
 
     @Test(
@@ -47,14 +47,14 @@ struct DownloadRetryRuleTests {
     )
     func placesAndClocks() {
         let unreachable = HTTPError(.connectFailed, phase: .connecting, message: "")
-        #expect(DownloadRetryRule.action(unreachable, isCrossOrigin: true) == .requestOriginal)
+        #expect(DownloadRetryRule.action(unreachable, isRedirected: true) == .requestOriginal)
         let lost = HTTPError(.connectionLost, phase: .receivingBody, message: "")
-        #expect(DownloadRetryRule.action(lost, isCrossOrigin: true) == .retry(after: nil))
+        #expect(DownloadRetryRule.action(lost, isRedirected: true) == .retry(after: nil))
         for clock in [HTTPError.Timeout.idle, .head, .connect, .poolWait, .total] {
             var error = HTTPError(.timedOut, phase: .receivingBody, message: "")
             error.timeout = clock
             #expect(
-                DownloadRetryRule.action(error, isCrossOrigin: false)
+                DownloadRetryRule.action(error, isRedirected: false)
                     == (clock == .total ? .fail : .retry(after: nil)))
         }
     }

@@ -135,10 +135,10 @@ struct DownloadManagerRestartTests {
         let manager = try await scene.manager()
         try await manager.add("https://a.example/x", to: "some/file")
         await scene.downloads.run("x")
-        let folder = try WorkingDirectory.path()
-        #expect(scene.downloads.record("x").plans.first?.target == .file(FilePath("\(folder)/some/file")))
+        let directory = try WorkingDirectory.path()
+        #expect(scene.downloads.record("x").plans.first?.target == .file(FilePath("\(directory)/some/file")))
         let id = try await manager.add("https://a.example/y", to: .directory("."))
-        #expect(manager.download(id)?.target == .directory(FilePath(folder)))
+        #expect(manager.download(id)?.target == .directory(FilePath(directory)))
         try await manager.add("https://a.example/z", to: "././z")
         await scene.downloads.run("x", "y")
         await manager.close()
@@ -146,7 +146,7 @@ struct DownloadManagerRestartTests {
         let downloads = next.all
         #expect(downloads.map(\.url.path) == ["/x", "/y", "/z"])
         #expect(
-            downloads.map { $0.path?.string } == ["\(folder)/some/file", "\(folder)/y", "\(folder)/z"])
+            downloads.map { $0.path?.string } == ["\(directory)/some/file", "\(directory)/y", "\(directory)/z"])
         await next.close()
     }
 

@@ -81,35 +81,35 @@ struct DownloadSummaryTests {
         func add(_ manager: DownloadManager, _ name: String, to target: DownloadTarget) async throws -> DownloadID {
             try await manager.add("https://a.example/\(name)", to: target, ifPresent: .existing)
         }
-        let folder = DownloadTarget.directory(scene.directory)
-        let id = try await add(manager, "1", to: folder)
+        let directory = DownloadTarget.directory(scene.directory)
+        let id = try await add(manager, "1", to: directory)
         // The signature of the URL is not compared.
-        #expect(try await add(manager, "1?X-Amz-Signature=1&X-Amz-Date=2", to: folder) == id)
+        #expect(try await add(manager, "1?X-Amz-Signature=1&X-Amz-Date=2", to: directory) == id)
         // Neither is the fragment.
-        #expect(try await add(manager, "1#sha256=1", to: folder) == id)
-        #expect(try await add(manager, "2", to: folder) != id)
+        #expect(try await add(manager, "1#sha256=1", to: directory) == id)
+        #expect(try await add(manager, "2", to: directory) != id)
         #expect(try await add(manager, "1", to: .file("/other/1")) != id)
         await manager.pause(id)
-        #expect(try await add(manager, "1", to: folder) == id && manager.word(id) == "paused")
+        #expect(try await add(manager, "1", to: directory) == id && manager.word(id) == "paused")
         // After a move, both URLs are those of the download.
         try await manager.resume(id, from: "https://a.example/moved")
-        for name in ["1", "moved"] { #expect(try await add(manager, name, to: folder) == id) }
+        for name in ["1", "moved"] { #expect(try await add(manager, name, to: directory) == id) }
         await manager.cancel(id)
-        let next = try await add(manager, "1", to: folder)
+        let next = try await add(manager, "1", to: directory)
         #expect(next != id)
         // Another URL for the same file.
         let file = try await add(manager, "3", to: .file("/data/3"))
         #expect(try await add(manager, "4", to: .file("/data/./3")) == file)
         await manager.close()
         let later = try await scene.manager(DownloadLimits(concurrentFiles: 9, perHost: 9))
-        #expect(try await add(later, "1", to: folder) == next)
+        #expect(try await add(later, "1", to: directory) == next)
         scene.downloads.endAll(.finish)
         _ = try await later.allFinished
         try scene.write([1], to: "1")
-        #expect(try await add(later, "1", to: folder) == next && later.word(next) == "finished")
+        #expect(try await add(later, "1", to: directory) == next && later.word(next) == "finished")
         // Its file is gone, so it is downloaded again.
         try FileManager.default.removeItem(atPath: "\(scene.path)/1")
-        let again = try await add(later, "1", to: folder)
+        let again = try await add(later, "1", to: directory)
         #expect(again != next && later.download(next) == nil && later.download(again) != nil)
         await later.close()
     }

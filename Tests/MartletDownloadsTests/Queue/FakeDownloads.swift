@@ -166,7 +166,7 @@ private final class FakeDownload: RunnableDownload {
         progress.completedByteCount = min(90, progress.resumedByteCount + 10)
         progress.totalByteCount = 100
         all.change(name) { $0.kept = progress.completedByteCount }
-        if case .directory(let folder) = plan.target.kind { known.withLock { $0 = folder.appending(name) } }
+        if case .directory(let directory) = plan.target.kind { known.withLock { $0 = directory.appending(name) } }
         let begun = progress
         status.updateProgress { begun }
         status.events.add(.started(resumedByteCount: progress.resumedByteCount))

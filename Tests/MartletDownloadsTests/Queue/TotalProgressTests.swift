@@ -108,7 +108,7 @@ struct TotalProgressTests {
 
     @Test("The delegate of the session is notified of the offset at which a download resumes")
     func resumed() async throws {
-        let folder = try DownloadDirectory()
+        let directory = try DownloadDirectory()
         let requests = Mutex(0)
         let content = OriginHandler.content(OriginContent(body: .pattern(300_000), entityTag: "\"one\""))
         try await TestOrigin.withOrigin { request in
@@ -124,7 +124,7 @@ struct TotalProgressTests {
             let session = HTTPSession().with { $0.delegate = notices }
             var options = DownloadOptions(segments: 1)
             options.retry.maximumRetries = 0
-            let target = folder.file("file")
+            let target = directory.file("file")
             await #expect(throws: HTTPError.self) {
                 try await session.download(origin.url("/"), to: target, options: options)
             }

@@ -13,9 +13,9 @@ struct InterfaceFilesTests {
             try? FileManager.default.removeItem(atPath: path)
         }
 
-        func make(_ folder: String) throws {
+        func make(_ directory: String) throws {
             try FileManager.default.createDirectory(
-                atPath: "\(path)/class/net/\(folder)", withIntermediateDirectories: true)
+                atPath: "\(path)/class/net/\(directory)", withIntermediateDirectories: true)
         }
 
         func write(_ text: String, to file: String) throws {
@@ -27,39 +27,39 @@ struct InterfaceFilesTests {
         "A directory or link phy80211 or wireless marks the interface as wireless",
         arguments: ["phy80211", "wireless"])
     func wireless(_ mark: String) throws {
-        let folder = Directory()
-        try folder.make("wlan0/\(mark)")
-        try folder.make("eth0")
-        #expect(InterfaceTraits(of: "wlan0", index: 3, sysfs: folder.path).isWireless)
-        #expect(!InterfaceTraits(of: "eth0", index: 4, sysfs: folder.path).isWireless)
+        let directory = Directory()
+        try directory.make("wlan0/\(mark)")
+        try directory.make("eth0")
+        #expect(InterfaceTraits(of: "wlan0", index: 3, sysfs: directory.path).isWireless)
+        #expect(!InterfaceTraits(of: "eth0", index: 4, sysfs: directory.path).isWireless)
     }
 
     @Test("The device type is read from uevent")
     func deviceType() throws {
-        let folder = Directory()
-        try folder.make("wwan0")
-        try folder.write("DEVTYPE=wwan\nINTERFACE=wwan0\nIFINDEX=5\n", to: "wwan0/uevent")
-        #expect(InterfaceTraits(of: "wwan0", index: 5, sysfs: folder.path).deviceType == "wwan")
+        let directory = Directory()
+        try directory.make("wwan0")
+        try directory.write("DEVTYPE=wwan\nINTERFACE=wwan0\nIFINDEX=5\n", to: "wwan0/uevent")
+        #expect(InterfaceTraits(of: "wwan0", index: 5, sysfs: directory.path).deviceType == "wwan")
     }
 
     @Test("Files of an interface with the same name in another namespace are ignored")
     func otherNamespace() throws {
-        let folder = Directory()
-        try folder.make("eth0/wireless")
-        try folder.write("4\n", to: "eth0/ifindex")
-        #expect(InterfaceTraits(of: "eth0", index: 4, sysfs: folder.path).isWireless)
-        #expect(!InterfaceTraits(of: "eth0", index: 3, sysfs: folder.path).isWireless)
+        let directory = Directory()
+        try directory.make("eth0/wireless")
+        try directory.write("4\n", to: "eth0/ifindex")
+        #expect(InterfaceTraits(of: "eth0", index: 4, sysfs: directory.path).isWireless)
+        #expect(!InterfaceTraits(of: "eth0", index: 3, sysfs: directory.path).isWireless)
     }
 
     @Test(
         "A name that is a path or has no directory has no traits",
         arguments: ["", ".", "..", "../wlan0", "a/b", "a\u{0}b", "none"])
     func names(_ name: String) throws {
-        let folder = Directory()
-        try folder.make("wireless")
+        let directory = Directory()
+        try directory.make("wireless")
         #expect(
-            InterfaceTraits(of: name, index: 1, sysfs: "\(folder.path)/class/net/..")
+            InterfaceTraits(of: name, index: 1, sysfs: "\(directory.path)/class/net/..")
                 == InterfaceTraits())
-        #expect(InterfaceTraits(of: name, index: 1, sysfs: folder.path) == InterfaceTraits())
+        #expect(InterfaceTraits(of: name, index: 1, sysfs: directory.path) == InterfaceTraits())
     }
 }

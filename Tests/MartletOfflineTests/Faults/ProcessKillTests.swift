@@ -181,20 +181,20 @@ struct ProcessKillTests {
         }
         var found = 0
         for cut in cuts {
-            let folder = try OfflineDirectory()
-            for (name, bytes) in cut.files(after: changes) { try folder.write(bytes, to: name) }
+            let directory = try OfflineDirectory()
+            for (name, bytes) in cut.files(after: changes) { try directory.write(bytes, to: name) }
             let queue = try await OfflineQueue(
-                session: OfflineScene.session, directory: folder.directory,
+                session: OfflineScene.session, directory: directory.directory,
                 options: OfflineQueueOptions(sendsRequests: false))
             for entry in await queue.entries {
                 found += 1
                 #expect(["/good", "/bad", "/large"].contains(entry.ticket.tag ?? ""), "\(cut)")
                 if entry.ticket.tag == "/large" {
-                    #expect(folder.byteCount(of: "\(entry.ticket.id).body") == 30_000, "\(cut)")
+                    #expect(directory.byteCount(of: "\(entry.ticket.id).body") == 30_000, "\(cut)")
                 }
             }
             await queue.close()
-            #expect(!(try folder.names()).contains { $0.hasSuffix(".new") }, "\(cut)")
+            #expect(!(try directory.names()).contains { $0.hasSuffix(".new") }, "\(cut)")
             for await event in queue.events {
                 if case .recordQuarantined = event { Issue.record("\(cut): \(event)") }
             }

@@ -54,7 +54,7 @@ struct DeliveryTests {
 
     @Test("Requests that failed because the server was down are sent in order once it is up")
     func serverComesBack() async throws {
-        let folder = try OfflineDirectory()
+        let directory = try OfflineDirectory()
         // A port without a listener, on an address from which no other test takes ports.
         let address = "127.0.71.1"
         let gone = try await TestOrigin.start(
@@ -62,7 +62,7 @@ struct DeliveryTests {
         let place = gone.url("/")
         await gone.stop()
         let queue = try await OfflineQueue(
-            session: OfflineScene.session, directory: folder.directory,
+            session: OfflineScene.session, directory: directory.directory,
             options: OfflineQueueOptions(backoff: OfflineScene.soon))
         for number in 1...5 {
             try await queue.submit(try HTTPRequest(method: .post, url: place), body: .text("\(number)"))

@@ -18,8 +18,8 @@ final class OfflineDirectory: Sendable {
     var directory: FilePath { FilePath(path) }
 
     /// The names in the directory except the lock, sorted.
-    func names(in folder: String = "") throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: path + "/" + folder).sorted().filter {
+    func names(in directory: String = "") throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: path + "/" + directory).sorted().filter {
             $0 != "lock"
         }
     }

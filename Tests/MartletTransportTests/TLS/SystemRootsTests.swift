@@ -16,9 +16,9 @@ struct SystemRootsTests {
 
     @Test("OpenSSL's own file is used if it exists")
     func openSSLsFile() throws {
-        let folder = PEMDirectory()
-        defer { folder.remove() }
-        let file = folder.write("cert.pem", try Certificates.authority.get().rootPEM)
+        let directory = PEMDirectory()
+        defer { directory.remove() }
+        let file = directory.write("cert.pem", try Certificates.authority.get().rootPEM)
         let roots = load(file: file, knownFiles: ["/never/looked/at"])
         #expect(roots.store?.count == 1)
         #expect(!roots.searched.contains("/never/looked/at"))
@@ -28,10 +28,10 @@ struct SystemRootsTests {
         "Without OpenSSL's paths, as in static builds, the distributions' paths are checked in order"
     )
     func knownFiles() throws {
-        let folder = PEMDirectory()
-        defer { folder.remove() }
-        let broken = folder.write("broken.pem", "no certificate in here")
-        let file = folder.write("ca-bundle.crt", try Certificates.authority.get().rootPEM)
+        let directory = PEMDirectory()
+        defer { directory.remove() }
+        let broken = directory.write("broken.pem", "no certificate in here")
+        let file = directory.write("ca-bundle.crt", try Certificates.authority.get().rootPEM)
         let roots = load(
             file: "/usr/local/ssl/cert.pem", directories: ["/usr/local/ssl/certs"],
             knownFiles: ["/nowhere/a.pem", broken, file])
@@ -53,30 +53,30 @@ struct SystemRootsTests {
 
     @Test("If the environment sets the paths, no other paths are trusted")
     func environment() throws {
-        let folder = PEMDirectory()
-        defer { folder.remove() }
-        let file = folder.write("cert.pem", try Certificates.authority.get().rootPEM)
+        let directory = PEMDirectory()
+        defer { directory.remove() }
+        let file = directory.write("cert.pem", try Certificates.authority.get().rootPEM)
         #expect(load(file: "/nowhere/cert.pem", byEnvironment: true, knownFiles: [file]).isEmpty)
     }
 
     @Test("A directory is used only if it has files named after hashes")
     func hashedPEMDirectory() throws {
-        let folder = PEMDirectory()
-        defer { folder.remove() }
+        let directory = PEMDirectory()
+        defer { directory.remove() }
         let pem = try Certificates.authority.get().rootPEM
-        _ = folder.write("root.pem", pem)
-        _ = folder.write("0123abcg.0", pem)
-        #expect(!SystemRoots.isHashed(folder.path))
-        _ = folder.write("0123abcd.0", pem)
-        #expect(SystemRoots.isHashed(folder.path))
+        _ = directory.write("root.pem", pem)
+        _ = directory.write("0123abcg.0", pem)
+        #expect(!SystemRoots.isHashed(directory.path))
+        _ = directory.write("0123abcd.0", pem)
+        #expect(SystemRoots.isHashed(directory.path))
     }
 
     @Test("System roots and additional roots are trusted together")
     func together() async throws {
-        let folder = PEMDirectory()
-        defer { folder.remove() }
+        let directory = PEMDirectory()
+        defer { directory.remove() }
         let stranger = try CertificateAuthority(commonName: "Stranger")
-        let file = folder.write("cert.pem", stranger.rootPEM)
+        let file = directory.write("cert.pem", stranger.rootPEM)
         let settings = TLSSettings(trust: .system.adding(.text(try Certificates.authority.get().rootPEM)))
         let client = try TLSContext(client: settings) { load(file: file) }
         for issued in [try stranger.issue(.loopback), try Certificates.authority.get().issue(.loopback)] {
@@ -88,12 +88,12 @@ struct SystemRootsTests {
 
     @Test("A changed file of roots is read again")
     func changed() throws {
-        let folder = PEMDirectory()
-        defer { folder.remove() }
+        let directory = PEMDirectory()
+        defer { directory.remove() }
         let pem = try Certificates.authority.get().rootPEM
-        let file = folder.write("cert.pem", pem)
+        let file = directory.write("cert.pem", pem)
         #expect(load(file: file).store?.count == 1)
-        _ = folder.write("cert.pem", pem + (try CertificateAuthority(commonName: "Another").rootPEM))
+        _ = directory.write("cert.pem", pem + (try CertificateAuthority(commonName: "Another").rootPEM))
         #expect(load(file: file).store?.count == 2)
     }
 }

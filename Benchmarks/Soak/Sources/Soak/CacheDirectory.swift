@@ -23,10 +23,10 @@ struct CacheDirectory: Sendable {
 
     /// The file names in the directory.
     var names: [String] {
-        guard let folder = unsafe opendir(path) else { return [] }
-        defer { unsafe closedir(folder) }
+        guard let directory = unsafe opendir(path) else { return [] }
+        defer { unsafe closedir(directory) }
         var names: [String] = []
-        while let entry = unsafe readdir(folder) {
+        while let entry = unsafe readdir(directory) {
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
                 unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }

@@ -18,15 +18,15 @@ struct CacheKills: SoakScenario {
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 10_000
         report.note("seed", "\(options.seed)")
-        let folder = try CacheDirectory()
-        defer { folder.remove() }
+        let directory = try CacheDirectory()
+        defer { directory.remove() }
         let pages = try await CachePages()
-        let sampler = CacheSampler(folder)
+        let sampler = CacheSampler(directory)
         var generator = SeededGenerator(seed: options.seed)
         var tally = Tally()
         while tally.stores < count, tally.kills < count {
-            try await live(folder, pages, sampler, &generator, &tally)
-            try await look(folder, pages, sampler, &tally)
+            try await live(directory, pages, sampler, &generator, &tally)
+            try await look(directory, pages, sampler, &tally)
         }
         await pages.origin.stop()
         report.add(
@@ -49,11 +49,11 @@ struct CacheKills: SoakScenario {
 
     /// Runs one process from its start to its end.
     private func live(
-        _ folder: CacheDirectory, _ pages: CachePages, _ sampler: CacheSampler,
+        _ directory: CacheDirectory, _ pages: CachePages, _ sampler: CacheSampler,
         _ generator: inout SeededGenerator, _ tally: inout Tally
     ) async throws {
         let work = CacheWork(
-            directory: folder.path, limit: CacheKills.limit, base: pages.origin.base,
+            directory: directory.path, limit: CacheKills.limit, base: pages.origin.base,
             seed: generator.next() >> 1,
             count: 1_000_000, pages: CacheKills.pages)
         let (count, delay) = (Int(generator.next() % 80) + 1, UInt32(generator.next() % 5000))
@@ -69,7 +69,7 @@ struct CacheKills: SoakScenario {
                 while !end.isRaised { try await Task.sleep(for: .milliseconds(1)) }
                 return sum
             }
-            let cache = try CacheWork.cache(folder.path, limit: CacheKills.limit, memory: .kibibytes(64))
+            let cache = try CacheWork.cache(directory.path, limit: CacheKills.limit, memory: .kibibytes(64))
             let session = CacheWork.session(cache)
             repeat {
                 let seen = try await pages.look(CacheKills.pages, session)
@@ -92,12 +92,12 @@ struct CacheKills: SoakScenario {
 
     /// Inspects the directory as the next process finds it.
     private func look(
-        _ folder: CacheDirectory, _ pages: CachePages, _ sampler: CacheSampler, _ tally: inout Tally
+        _ directory: CacheDirectory, _ pages: CachePages, _ sampler: CacheSampler, _ tally: inout Tally
     ) async throws {
         tally.highestAtRest = max(tally.highestAtRest, sampler.look())
         let session = CacheWork.session(
-            try CacheWork.cache(folder.path, limit: CacheKills.limit, memory: .bytes(0)))
-        if try await !CachePages.leftovers(folder).isEmpty { tally.untidy += 1 }
+            try CacheWork.cache(directory.path, limit: CacheKills.limit, memory: .bytes(0)))
+        if try await !CachePages.leftovers(directory).isEmpty { tally.untidy += 1 }
         let seen = try await pages.look(CacheKills.pages, session)
         tally.found += seen.found
         tally.wrong += seen.wrong

@@ -16,17 +16,17 @@ struct CacheLimit: SoakScenario {
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
         let count = options.count ?? 50_000
         report.note("seed", "\(options.seed)")
-        let folder = try CacheDirectory()
-        defer { folder.remove() }
+        let directory = try CacheDirectory()
+        defer { directory.remove() }
         let origin = try await TestOrigin.start { request in
             let numbers = request.path.split(separator: "/").compactMap { UInt64($0) }
             guard numbers.count == 2 else { return OriginResponse(404) }
             return OriginResponse(
                 200, headers: ["Cache-Control": "max-age=600"], body: .pattern(numbers[1], from: numbers[0]))
         }
-        let cache = try CacheWork.cache(folder.path, limit: CacheLimit.limit, memory: .mebibytes(1))
+        let cache = try CacheWork.cache(directory.path, limit: CacheLimit.limit, memory: .mebibytes(1))
         let session = CacheWork.session(cache)
-        let sampler = CacheSampler(folder)
+        let sampler = CacheSampler(directory)
         let start = ContinuousClock.now
         let (wrong, hits) = try await sampler.run {
             try await withThrowingTaskGroup(of: (wrong: Int, hits: Int).self) { group in

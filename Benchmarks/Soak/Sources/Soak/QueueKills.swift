@@ -13,11 +13,11 @@ struct QueueKills: SoakScenario {
         var generator = SeededGenerator(seed: options.seed)
         let serverLog = QueueServerLog()
         let origin = try await TestOrigin.start { request in try await serverLog.take(request) }
-        let folder = try CacheDirectory()
-        defer { folder.remove() }
+        let directory = try CacheDirectory()
+        defer { directory.remove() }
         var (kills, submitted, failed) = (0, 0, 0)
         while kills < count {
-            let queue = try await SoakQueue.open(folder.path, sends: false)
+            let queue = try await SoakQueue.open(directory.path, sends: false)
             for _ in 0..<20 {
                 let request = try HTTPRequest(method: .post, url: origin.url("/\(submitted)"))
                 try await queue.submit(request, body: .text("\(submitted)"), lane: "\(submitted % 4)")
@@ -28,7 +28,7 @@ struct QueueKills: SoakScenario {
                 let moment = QueueServerLog.Moment.allCases[Int(generator.next() % 3)]
                 let skipped = Int(generator.next() % 8)
                 let isLast = kills >= count
-                let status = try await SoakQueue(directory: folder.path).runAsProcess { process in
+                let status = try await SoakQueue(directory: directory.path).runAsProcess { process in
                     let strike: @Sendable () -> Void = { _ = kill(process, SIGKILL) }
                     serverLog.strike(at: moment, after: skipped, isLast ? nil : strike)
                 }
@@ -49,7 +49,7 @@ struct QueueKills: SoakScenario {
         report.add("requests that took effect", serverLog.effectCount, exactly: submitted)
         report.add("distinct requests that took effect", Set(order).count, exactly: submitted)
         report.add("lanes in order", isOrdered ? 4 : 0, exactly: 4)
-        report.add("left in the directory", folder.names.count { $0 != "lock" }, exactly: 0)
+        report.add("left in the directory", directory.names.count { $0 != "lock" }, exactly: 0)
         report.add("failed runs", failed, exactly: 0)
         report.note("repeated with their key", "\(serverLog.repetitions)")
         await origin.stop()

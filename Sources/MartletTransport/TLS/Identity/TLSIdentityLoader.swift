@@ -58,7 +58,7 @@ enum TLSIdentityLoader {
 
     /// Wipes bytes that were read from a file. Bytes in memory belong to the caller, and are not wiped.
     private static func wipe(_ bytes: inout [UInt8], of source: PEMSource?) {
-        guard case .file? = source?.source else { return }
+        guard case .file? = source?.storage else { return }
         unsafe bytes.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 }

@@ -14,9 +14,7 @@ import Testing
 struct CacheDirectoryFaultTests {
     @Test("A directory that is removed in use is created again, readable only by its owner")
     func removed() async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             try await CacheFaultScene.get(1, 100, session, origin)
             try await CacheFaultScene.get(2, 100_000, session, origin)
             for _ in 0..<3 {
@@ -33,9 +31,7 @@ struct CacheDirectoryFaultTests {
 
     @Test("Removing the directory during a store does not fail the request")
     func removedInBetween() async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             try await session.stream(try HTTPRequest(.get, origin, "/1/2000000")) { _, body in
                 var received: [UInt8] = []
                 for try await piece in body {
@@ -56,9 +52,7 @@ struct CacheDirectoryFaultTests {
 
     @Test("While a file replaces the directory, responses are not cached, and the cache recovers afterwards")
     func replaced() async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             try await CacheFaultScene.get(1, 100, session, origin)
             try scene.remove()
             try Data([1]).write(to: URL(fileURLWithPath: scene.path))

@@ -49,9 +49,7 @@ struct CacheDiskFaultTests {
 
     @Test("Requests succeed when the disk becomes full at any file operation of a store")
     func fullAtEachOperation() async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             try await CacheFaultScene.get(0, 150_000, session, origin)
             var operations = 0
             while operations < 300 {
@@ -75,9 +73,7 @@ struct CacheDiskFaultTests {
         "Requests succeed when the disk becomes full at any byte, and the cache recovers with free space"
     )
     func fillingUp() async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             for (number, room) in stride(from: 0, through: 221_000, by: 13_000).enumerated() {
                 scene.files.fill(after: UInt64(room))
                 try await CacheFaultScene.get(number, 200_000, session, origin)
@@ -96,9 +92,7 @@ struct CacheDiskFaultTests {
         "A call that waits for a hanging disk ends on cancellation and at its total timeout",
         arguments: [true, false])
     func hanging(isCancelled: Bool) async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             let (hanging, going) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             scene.files.interrupt(.open) {
                 hanging.signal()

@@ -119,6 +119,17 @@ final class CacheFaultScene: Sendable {
         }
     }
 
+    /// Runs a test with a new scene, a session with an opened cache, and an origin that responds to the scene's paths.
+    static func withSession(
+        _ body: (CacheFaultScene, HTTPSession, TestOrigin) async throws -> Void
+    ) async throws {
+        let scene = try CacheFaultScene()
+        try await withOrigin { origin in
+            let session = scene.session(try await scene.openedCache())
+            try await body(scene, session, origin)
+        }
+    }
+
     /// Requests `count` bytes from an offset, expects exactly these, and returns their source.
     @discardableResult
     static func get(

@@ -65,9 +65,7 @@ struct CacheKeyFaultTests {
         "A digest collision with another URL is a miss and not reported as damage",
         arguments: [500, 50_000])
     func collision(_ count: Int) async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             try await CacheFaultScene.get(1, count, session, origin)
             let first = scene.entryFiles
             try await CacheFaultScene.get(2, count, session, origin)

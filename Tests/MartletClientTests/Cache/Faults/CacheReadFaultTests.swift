@@ -19,9 +19,7 @@ struct CacheReadFaultTests {
         "An entry that cannot be read is a reported miss and is replaced",
         arguments: [100, 100_000])
     func entry(_ count: Int) async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             try await CacheFaultScene.comesBack(1, count, session, origin)
             scene.files.fail(.init(.read, code: EIO))
             for _ in 0..<3 {
@@ -36,9 +34,7 @@ struct CacheReadFaultTests {
 
     @Test("A body that cannot be read from its start is a miss for each request")
     func bodyFromTheStart() async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             try await CacheFaultScene.get(1, CacheReadFaultTests.size, session, origin)
             let name = try #require(scene.bodyFiles.first)
             scene.files.fail(.init(.read, path: name, code: EIO))
@@ -56,9 +52,7 @@ struct CacheReadFaultTests {
 
     @Test("A damaged body that cannot be removed is a miss for each request")
     func stuckDamage() async throws {
-        let scene = try CacheFaultScene()
-        try await CacheFaultScene.withOrigin { origin in
-            let session = scene.session(try await scene.openedCache())
+        try await CacheFaultScene.withSession { scene, session, origin in
             try await CacheFaultScene.get(1, 100_000, session, origin)
             let name = try #require(scene.bodyFiles.first)
             var bytes = try scene.contents(name)

@@ -60,13 +60,20 @@ struct CacheSharedDirectoryTests {
         return wrong
     }
 
-    @Test("Two caches in one directory never serve a wrong body while both read and change pages")
-    func twoCaches() async throws {
+    /// Runs a test with an origin that serves pages, and a scene for the caches.
+    private static func withPages(_ body: (CacheFaultScene, TestOrigin) async throws -> Void) async throws {
         let scene = try CacheFaultScene()
         let pages = Pages()
         try await TestOrigin.withOrigin {
             pages.answer($0)
         } run: { origin async throws in
+            try await body(scene, origin)
+        }
+    }
+
+    @Test("Two caches in one directory never serve a wrong body while both read and change pages")
+    func twoCaches() async throws {
+        try await CacheSharedDirectoryTests.withPages { scene, origin in
             let sessions = [
                 scene.session(try scene.cache(memory: .kibibytes(256), disk: .mebibytes(4))),
                 scene.session(try scene.cache(memory: .bytes(0), disk: .mebibytes(4))),
@@ -95,11 +102,7 @@ struct CacheSharedDirectoryTests {
 
     @Test("A request after a change never gets an older page, also with two sessions on one cache")
     func ownWrites() async throws {
-        let scene = try CacheFaultScene()
-        let pages = Pages()
-        try await TestOrigin.withOrigin {
-            pages.answer($0)
-        } run: { origin async throws in
+        try await CacheSharedDirectoryTests.withPages { scene, origin in
             let cache = try await scene.openedCache(memory: .mebibytes(1))
             let sessions = [scene.session(cache), scene.session(cache)]
             try await withThrowingTaskGroup(of: Void.self) { group in
