@@ -65,8 +65,8 @@ public actor OfflineQueue: CustomReflectable {
         var settlement: Settlement?
     }
 
-    /// The outcome of a request.
-    enum Settlement {
+    /// The outcome of a request. It is indirect because a queue with 100,000 requests waits for as many outcomes.
+    indirect enum Settlement {
         case delivered(HTTPExchange)
         case dead(OfflineDeadLetter, HTTPExchange?)
         case uncertain(OfflineDeadLetter, ReplayDecision.Uncertainty)
