@@ -14,6 +14,8 @@ FILTER ?=
 SANITIZE_TARGETS ?= MartletTransportTests,MartletConnectionsTests
 # The targets of `make test-traits`, and the filter of their tests that depend on a trait.
 TRAITS_TARGETS := MartletClientTests,MartletImagesTests
+# The files of MartletClientTests that these tests need.
+TRAITS_FILES := Support,Decoding/BrotliTests.swift,Decoding/CodedBody.swift,Decoding/ContentCodingPlanTests.swift,Decoding/ContentDecoderTests.swift,Decoding/DecompressionBombTests.swift,Decoding/Deflated.swift,Decoding/ZstandardTests.swift,Events/CallMetersTests.swift,Events/CallSpanTests.swift,Hostile/HostileCodingTests.swift,Hostile/HostileReceipt.swift,Hostile/HostileRequest.swift,Hostile/HostileRoute.swift,Hostile/HostileScene.swift,Hostile/ReceiptBox.swift,Hostile/TemporaryDirectory.swift,Upload/DefaultFieldTests.swift
 TRAITS := Brotli,Zstandard,Metrics,Tracing,ImageDecoding
 TRAITS_FILTER ?= ^(MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests|MartletImagesTests\..*)/
 # Options for smaller programs: lld, compact relocations, no dynamic symbol table, and a section for each function, so
@@ -43,7 +45,7 @@ test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (F
 
 test-traits: ## Run the tests of the package traits Brotli, Zstandard, Metrics, Tracing and ImageDecoding, with all of them enabled
 	@Scripts/install.sh traits
-	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits $(TRAITS) --scratch-path .build-traits
+	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) MARTLET_CLIENT_TEST_FILES=$(TRAITS_FILES) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits $(TRAITS) --scratch-path .build-traits
 
 examples: ## Build the packages in Examples and run their tests (ONLY='Crawler Downloader' selects some, CONFIGURATION=release optimizes)
 	@Scripts/install.sh build
@@ -92,12 +94,12 @@ sanitize-quick: ## The part for CI: transport and connections under both sanitiz
 	@$(MAKE) sanitize-thread MARTLET_TEST_TARGETS=$(SANITIZE_TARGETS)
 	@Scripts/install.sh traits
 	@$(MAKE) sanitize-address MARTLET_TEST_TARGETS=$(SANITIZE_TARGETS),$(TRAITS_TARGETS) MARTLET_TRAITS=$(TRAITS) \
-		FILTER='$(TRAITS_FILTER)|^($(subst $(comma),|,$(SANITIZE_TARGETS)))\.'
+		MARTLET_CLIENT_TEST_FILES=$(TRAITS_FILES) FILTER='$(TRAITS_FILTER)|^($(subst $(comma),|,$(SANITIZE_TARGETS)))\.'
 
 comma := ,
 sanitize-thread sanitize-address: sanitize-%:
 	@Scripts/install.sh test
-	@MARTLET_TEST_TARGETS='$(MARTLET_TEST_TARGETS)' MARTLET_TRAITS='$(MARTLET_TRAITS)' Scripts/sanitize.sh $* '$(FILTER)'
+	@MARTLET_TEST_TARGETS='$(MARTLET_TEST_TARGETS)' MARTLET_CLIENT_TEST_FILES='$(MARTLET_CLIENT_TEST_FILES)' MARTLET_TRAITS='$(MARTLET_TRAITS)' Scripts/sanitize.sh $* '$(FILTER)'
 
 fuzz: ## Fuzz each entry point for TIME seconds, 60 by default (ENTRY=… selects one, JOBS=… runs several concurrently)
 	@Scripts/install.sh build
