@@ -284,6 +284,10 @@ let package = Package(
             name: "MartletClientChild", dependencies: ["Martlet", "MartletTesting"],
             path: "Tests/MartletClientChild", swiftSettings: strict),
         .testTarget(
+            name: "MartletInterimTests",
+            dependencies: ["MartletCore", "MartletCaching", "Martlet", "MartletTesting", "MartletTestSupport"],
+            swiftSettings: strict),
+        .testTarget(
             name: "MartletDownloadsTests",
             dependencies: features + [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",

@@ -67,13 +67,17 @@ extension DownloadManager {
     ///     api.addHeaders(to: &fields, for: url)
     /// }
     /// ```
-    /// The parameters are those of `HTTPHost.startDownload(_:to:query:options:)` and `add(_:to:)`.
+    /// The parameters are those of `HTTPHost.startDownload(_:to:query:options:)` and `add(_:to:)`. The host's
+    /// ``RequestOptions/onInterimResponse`` is not used, because a manager cannot store it.
     /// - Throws: The errors of `add(_:to:)` and of `HTTPHost.prepare(_:_:parameters:)`.
     @discardableResult public func add(
         _ path: some HTTPTarget, of host: HTTPHost, to target: DownloadTarget, query: ParameterValue = .null,
         options: DownloadOptions? = nil, priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail
     ) async throws -> DownloadID {
-        let (url, options) = try host.preparedDownload(path, query, options)
-        return try await add(url, to: target, options: options, priority: priority, ifPresent: policy)
+        let (url, given) = try host.preparedDownload(path, query, options)
+        // A manager cannot store a closure, and rejects that of the caller.
+        var prepared = given
+        if options?.request.onInterimResponse == nil { prepared.request.onInterimResponse = nil }
+        return try await add(url, to: target, options: prepared, priority: priority, ifPresent: policy)
     }
 }

@@ -89,10 +89,21 @@ extension CacheHandler {
     /// Starts a transfer.
     /// - Parameter ended: Called when requests can no longer join the transfer by its key.
     func start(_ flight: CacheFlight, as key: FlightRegistry.Key?, _ ended: @escaping @Sendable () -> Void = {}) {
+        var call = call
+        let receive = call.options.onInterimResponse
+        if flight.isUnattended {
+            call = call.unobserved
+            // The caller already has its response.
+            if receive != nil { call = call.reportingInterimResponses(to: nil) }
+        } else if let receive {
+            // The caller may leave the transfer, which then continues for the others.
+            call = call.reportingInterimResponses { [weak flight] response in
+                if flight?.hasFirstMember == true { receive(response) }
+            }
+        }
         let driver = FlightDriver(
-            flight: flight, cache: cache, core: core, dialer: dialer,
-            call: flight.isUnattended ? call.unobserved : call, request: request, decision: decision, found: found,
-            epoch: epoch)
+            flight: flight, cache: cache, core: core, dialer: dialer, call: call, request: request, decision: decision,
+            found: found, epoch: epoch)
         // Unstructured, since all members share the transfer, and each may leave it.
         Task { [flights = core.flights] in
             await driver.run {

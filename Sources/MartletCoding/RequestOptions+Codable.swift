@@ -5,7 +5,8 @@ import MartletCache
 
 /// Options are encoded without secrets: ``authentication``, the credentials of a proxy, and fields of ``trailers`` with
 /// credentials are omitted. A validator is rejected with an error, because it cannot be encoded and options without it
-/// would accept other responses. Unknown keys are ignored; missing keys have their default.
+/// would accept other responses. ``onInterimResponse`` is rejected, because it would never be called again. Unknown keys
+/// are ignored; missing keys have their default.
 extension RequestOptions: Codable {
     private static let settings: [CodedSetting<RequestOptions>] = [
         .init("timeouts", \.timeouts) { $0 == Timeouts() ? nil : $0 }, .init("priority", optional: \.priority),
@@ -33,9 +34,13 @@ extension RequestOptions: Codable {
     }
 
     /// Encodes the options, without secrets.
-    /// - Throws: `EncodingError.invalidValue` if the options contain a proxy selector or a validator.
+    /// - Throws: `EncodingError.invalidValue` if the options contain a proxy selector, a validator or
+    ///   ``onInterimResponse``.
     public func encode(to encoder: any Encoder) throws {
         if let validator { throw encoder.rejection(of: validator, "a validator cannot be encoded") }
+        if let onInterimResponse {
+            throw encoder.rejection(of: onInterimResponse, "the closure onInterimResponse cannot be encoded")
+        }
         var container = encoder.container(keyedBy: CodedKey.self)
         for setting in RequestOptions.settings { try setting.encode(self, &container) }
     }

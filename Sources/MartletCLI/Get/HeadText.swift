@@ -123,8 +123,11 @@ enum IntermediateHead: Sendable {
 /// The lines of `-v` about a connection.
 enum VerboseText {
     static func connection(_ metrics: HTTPMetrics) -> String {
-        guard let connection = metrics.connection else { return "" }
-        guard !metrics.isConnectionReused else { return "* Re-using the connection to \(connection.remoteAddress)\n" }
+        metrics.connection.map { connection($0, isReused: metrics.isConnectionReused) } ?? ""
+    }
+
+    static func connection(_ connection: ConnectionInformation, isReused: Bool) -> String {
+        guard !isReused else { return "* Re-using the connection to \(connection.remoteAddress)\n" }
         var text = "* Connected to \(connection.remoteAddress) from \(connection.localAddress)\n"
         if let tls = connection.tls {
             text += "* \(tls.version), \(tls.cipher)\(tls.isResumed ? ", resumed" : "")\n"
@@ -134,4 +137,24 @@ enum VerboseText {
     }
 
     static func cache(_ status: String?) -> String { status.map { "* Cache-Status: \($0)\n" } ?? "" }
+
+    /// The heads of a request and its responses, after those that were already printed.
+    /// - Parameters:
+    ///   - shown: The number of heads that were already printed. If there are any, so was the connection.
+    ///   - connection: The lines about the connection.
+    static func heads(
+        _ passed: [IntermediateHead], _ received: [ResponseHead], after shown: Int, _ connection: String,
+        _ cacheStatus: String?
+    ) -> String {
+        var text = shown == 0 ? connection : ""
+        for head in passed.dropFirst(shown) {
+            if let sent = head.sentBytes { text += HeadText.shown(sent, mark: ">") }
+            if let came = head.receivedBytes { text += HeadText.shown(came, mark: "<") }
+        }
+        text += cache(cacheStatus)
+        for head in received.dropFirst(max(0, shown - passed.count)) {
+            text += HeadText.shown(HeadText.bytes(of: head), mark: "<")
+        }
+        return text
+    }
 }

@@ -7,7 +7,7 @@ extension Transfer {
     /// Sends the request and receives its response, once.
     func tryOnce() async throws {
         guard options.reading != .events else { return try await readEvents() }
-        let control = TransferControl(tracer: builder.tracer)
+        let control = TransferControl(tracer: builder.tracer(isVerbose: global.isVerbose))
         try await watchingSpeed(of: control) { try await exchange(control) }
     }
 
@@ -34,8 +34,7 @@ extension Transfer {
                 try await showSteps(to: isShown ? output : nil)
                 let cacheStatus = response.cacheStatus
                 try await show(
-                    response.interim + [response.head], after: builder.report.passedHeads, response.metrics,
-                    cacheStatus, to: isShown ? output : nil)
+                    response.interim + [response.head], response.metrics, cacheStatus, to: isShown ? output : nil)
                 try await EntityTagFile.show(response.head, options)
                 let isFailure =
                     options.failsOnStatus && response.head.status >= 400
@@ -81,7 +80,8 @@ extension Transfer {
                 (report.head, report.metrics) = (exchange.rawHead, exchange.metrics)
                 (report.url, report.exchange) = (exchange.url, exchange)
             }
-            return try await show(exchange, after: builder.report.passedHeads, to: output)
+            return try await show(
+                exchange.rawInterim + [exchange.rawHead], exchange.metrics, exchange.cacheStatus, to: output)
         }
         builder.update { report in
             report.metrics = error.connection?.metrics
@@ -89,39 +89,34 @@ extension Transfer {
             report.noteTunnel(heads)
             if !error.wasSent { report.passedHeads.removeAll { $0.sentBytes != nil } }
         }
-        try await show([], after: builder.report.passedHeads, nil, nil, to: output)
+        try await show([], nil, nil, to: output)
     }
 
     /// Shows the heads of all requests before the last one, and of their responses.
     private func showSteps(to output: BodyOutput?) async throws {
         for step in builder.report.steps {
             guard let exchange = step.exchange else { continue }
-            try await show(exchange, after: step.passedHeads, to: output)
+            await verbose(step.text)
+            try await write(step.passedHeads, exchange.rawInterim + [exchange.rawHead], to: output)
         }
     }
 
-    private func show(_ exchange: HTTPExchange, after passed: [IntermediateHead], to output: BodyOutput?) async throws {
-        try await show(
-            exchange.rawInterim + [exchange.rawHead], after: passed, exchange.metrics, exchange.cacheStatus, to: output)
-    }
-
-    /// Writes heads to all outputs that the options select: `-v`, `-D`, `-i`, `-I`.
+    /// Writes the heads of the last request to all outputs that the options select: `-v`, `-D`, `-i`, `-I`.
     private func show(
-        _ received: [ResponseHead], after passed: [IntermediateHead], _ metrics: HTTPMetrics?, _ cacheStatus: String?,
-        to output: BodyOutput?
+        _ received: [ResponseHead], _ metrics: HTTPMetrics?, _ cacheStatus: String?, to output: BodyOutput?
     ) async throws {
-        let heads = received.map(HeadText.bytes)
-        let bytes = Array((passed.compactMap(\.receivedBytes) + heads).joined())
+        let report = builder.report
+        await verbose(
+            VerboseText.heads(
+                report.passedHeads, received, after: report.shownHeadCount,
+                metrics.map { VerboseText.connection($0) } ?? "", cacheStatus))
+        try await write(report.passedHeads, received, to: output)
+    }
+
+    /// Writes received heads to the outputs of `-D`, `-i` and `-I`.
+    private func write(_ passed: [IntermediateHead], _ received: [ResponseHead], to output: BodyOutput?) async throws {
+        let bytes = Array((passed.compactMap(\.receivedBytes) + received.map(HeadText.bytes)).joined())
         builder.update { $0.headByteCount += bytes.count }
-        if global.isVerbose {
-            if let metrics { await Console.printError(VerboseText.connection(metrics)) }
-            for head in passed {
-                if let sent = head.sentBytes { await Console.printError(HeadText.shown(sent, mark: ">")) }
-                if let came = head.receivedBytes { await Console.printError(HeadText.shown(came, mark: "<")) }
-            }
-            await Console.printError(VerboseText.cache(cacheStatus))
-            for head in heads { await Console.printError(HeadText.shown(head, mark: "<")) }
-        }
         guard !bytes.isEmpty else { return }
         if let file = options.headsFile { try await Console.write(bytes, toFile: file, .append) }
         if options.includesHeads || options.isHead { try await output?.write(bytes) }

@@ -242,8 +242,9 @@ final class TransferReportBuilder: Sendable {
         state.withLock { $0.speed?.isTooSlow(bytes, at: now) ?? false }
     }
 
-    /// A tracer that records the requests of a call.
-    var tracer: CallTracer {
+    /// Returns a tracer that records the requests of a call.
+    /// - Parameter isVerbose: Whether the heads up to an interim response are printed when it arrives (`-v`).
+    func tracer(isVerbose: Bool) -> CallTracer {
         CallTracer(
             sent: { head in self.update { $0.passedHeads.append(.sent(head)) } },
             connected: { heads in
@@ -251,12 +252,21 @@ final class TransferReportBuilder: Sendable {
                     state.speed?.begin(at: .now)
                     state.report.noteTunnel(heads)
                 }
+            },
+            interim: { head, connection, isReused in
+                guard isVerbose else { return }
+                Console.post(
+                    self.state.withLock { state in
+                        state.report.takeText(upTo: head, VerboseText.connection(connection, isReused: isReused))
+                    })
             }, repeated: { heads in self.update { $0.passedHeads += heads.map { .received($0) } } },
             followed: { hop, exchange in
                 self.state.withLock { state in
                     state.speed?.rest()
                     let heads = Swift.exchange(&state.report.passedHeads, with: [])
-                    state.report.steps.append(TransferStep(passedHeads: heads, hop: hop, exchange: exchange))
+                    let shown = Swift.exchange(&state.report.shownHeadCount, with: 0)
+                    state.report.steps.append(
+                        TransferStep(passedHeads: heads, hop: hop, exchange: exchange, shownHeadCount: shown))
                 }
             })
     }
@@ -280,6 +290,8 @@ struct TransferReport: Sendable {
     /// The requests before the last one.
     var steps: [TransferStep] = []
     var passedHeads: [IntermediateHead] = []
+    /// The number of heads of the last request that `-v` has already printed: of ``passedHeads``, then interim ones.
+    var shownHeadCount = 0
     /// The response with the part of its body for the HAR log; `nil` before the response.
     var exchange: HTTPExchange?
     var start = ContinuousClock.now
@@ -311,6 +323,18 @@ struct TransferReport: Sendable {
         if let request { passedHeads.append(request) }
     }
 
+    /// Returns the text of `-v` that was not printed yet, up to an interim head that was just received.
+    mutating func takeText(upTo head: ResponseHead, _ connection: String) -> String {
+        var text = ""
+        for index in steps.indices {
+            text += steps[index].text
+            steps[index].shownHeadCount = nil
+        }
+        text += VerboseText.heads(passedHeads, [], after: shownHeadCount, connection, nil)
+        shownHeadCount = max(shownHeadCount, passedHeads.count) + 1
+        return text + HeadText.shown(HeadText.bytes(of: head), mark: "<")
+    }
+
     mutating func noteCertificate(_ error: any Error) {
         guard let error = error as? HTTPError, let cause = error.underlying as? TLSError,
             let code = cause.verificationCode
@@ -329,4 +353,14 @@ struct TransferStep: Sendable {
     let hop: HTTPHop
     /// The response; `nil` if the request failed.
     let exchange: HTTPExchange?
+    /// The number of heads that `-v` has already printed, as in ``TransferReport``; `nil` for all.
+    var shownHeadCount: Int? = 0
+
+    /// The text of `-v` that was not printed yet.
+    var text: String {
+        guard let exchange, let shownHeadCount else { return "" }
+        return VerboseText.heads(
+            passedHeads, exchange.rawInterim + [exchange.rawHead], after: shownHeadCount,
+            VerboseText.connection(exchange.metrics), exchange.cacheStatus)
+    }
 }

@@ -126,7 +126,7 @@ struct DecodedSharingKey: Hashable, Sendable {
     /// or its options contain a closure or other values that cannot be compared.
     init?(_ resource: DecodedResource, options: RequestOptions) {
         guard resource.request.method == .get || resource.request.method == .head, options.validator == nil,
-            options.proxy == nil
+            options.onInterimResponse == nil, options.proxy == nil
         else { return nil }
         let authentication = options.authentication
         if let authentication {

@@ -80,6 +80,9 @@ final class CacheFlight: Sendable {
         return number.map { FlightMember(self, $0) }
     }
 
+    /// Whether the member that started the flight has not left.
+    var hasFirstMember: Bool { state.withLock { $0.readers[CacheFlight.firstMember] != nil } }
+
     /// Removes a member. The last one cancels the transfer, unless all of the body was received and can be stored. An
     /// unattended transfer continues; an offer that no member has taken is finished.
     func leave(_ member: UInt64) {

@@ -29,7 +29,6 @@ package final class Exchange: Sendable {
         var timeline = ExchangeTimeline()
         var headByteCount = 0
         var writer: UploadWriter?
-        var interim: [ResponseHead] = []
         var reading = ReceiveLowWaterMachine()
         /// The reader's wait for bytes under a bandwidth limit.
         var turn: BandwidthLimiter.Wait?
@@ -139,43 +138,41 @@ package final class Exchange: Sendable {
     // MARK: The head
 
     package enum HeadAttempt: Sendable {
-        /// The final head, and the interim ones before it (RFC 9110 §15.2).
-        case head(ResponseHead, BodyFraming, interim: [ResponseHead])
+        /// The final head.
+        case head(ResponseHead, BodyFraming)
+        /// An interim head (RFC 9110 §15.2), also while the request is being sent. Try again: another head follows.
+        case interim(ResponseHead)
         /// Nothing yet: await ``wait(until:_:)`` with these values, and try again.
         case wouldBlock(until: MonotonicTime, ExchangeError.Timeout)
     }
 
-    /// Tries to receive the final head, without waiting.
+    /// Tries to receive the next head, without waiting.
     package func tryReceiveHead() throws(ExchangeError) -> HeadAttempt {
-        while true {
-            switch connection.stepHead() {
-            case .head(let head, let framing): return .head(head, framing, interim: headReceived(head))
-            case .informational(let head):
-                let writer = state.withLock { state in
-                    state.interim.append(head)
-                    return state.writer
-                }
-                if head.status == 100 { writer?.permitBody() }
-            case .failure(let cause): throw rootCause(of: cause)
-            case .wait:
-                let (deadline, timeout) = try headDeadline()
-                return .wouldBlock(until: deadline, timeout)
-            }
+        switch connection.stepHead() {
+        case .head(let head, let framing):
+            headReceived(head)
+            return .head(head, framing)
+        case .informational(let head):
+            if head.status == 100 { state.withLock { $0.writer }?.permitBody() }
+            return .interim(head)
+        case .failure(let cause): throw rootCause(of: cause)
+        case .wait:
+            let (deadline, timeout) = try headDeadline()
+            return .wouldBlock(until: deadline, timeout)
         }
     }
 
-    private func headReceived(_ head: ResponseHead) -> [ResponseHead] {
+    private func headReceived(_ head: ResponseHead) {
         connection.use = .receiving
         let now = MonotonicTime.now()
-        let (writer, interim) = state.withLock { state in
+        let writer = state.withLock { state in
             state.phase = .receivingBody
             state.timeline.headReceived = now
-            return (state.writer, state.interim)
+            return state.writer
         }
         // A response arrived before the request was fully sent. A rejection makes the rest unnecessary. After a success
         // the server may still be reading, so writing continues until the response is complete (RFC 9112 §9.5).
         if let writer, writer.outcome == nil, head.status >= 300 || writer.rejectBody() { writer.stop() }
-        return interim
     }
 
     private func headDeadline() throws(ExchangeError) -> (MonotonicTime, ExchangeError.Timeout) {

@@ -243,6 +243,20 @@ public struct RequestOptions: Sendable {
         set { rare.validator = newValue }
     }
 
+    /// A closure that receives each interim response (1xx, RFC 9110 §15.2) when it arrives, also while the body of the
+    /// request is being sent; `nil` (the default) for none.
+    ///
+    /// It is called once for each response of ``HTTPExchange/interimResponses``, including 100, in order, and before
+    /// the call returns its final response; also for responses to requests before a redirect or a retry. It runs in the
+    /// call's task, which holds a connection, so it must return quickly. It may cancel the call. A paused call reads
+    /// nothing. A response from the cache has none; of calls that share a transfer, only the one that started it
+    /// receives them. A download in segments may call the closure concurrently. Responses of a proxy to CONNECT are not
+    /// reported. Options with a closure cannot be encoded.
+    public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
+        get { box?.content.onInterimResponse }
+        set { rare.onInterimResponse = newValue }
+    }
+
     /// The class of the call's traffic, as a hint to the network. It overrides ``SessionConfiguration/serviceClass``.
     ///
     /// A connection gets the class of each call that uses it, so that calls of different classes can share connections.
@@ -280,6 +294,7 @@ public struct RequestOptions: Sendable {
         var retry: RetryPolicy?
         var idempotencyKey: IdempotencyKey?
         var validator: ResponseValidator?
+        var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
         var serviceClass: ServiceClass?
         var bandwidth = BandwidthLimit.none
         var bandwidthGroup: BandwidthGroup?
@@ -334,7 +349,7 @@ public struct RequestOptions: Sendable {
     ///
     /// Timeouts, the directions of ``bandwidth``, the fields of ``trailers`` by name, and the settings of features are
     /// merged one by one. ``omittedFields`` are those of both. A policy (``redirects``, ``retry``, ``proxy``,
-    /// ``validator``, credentials) is replaced as a whole.
+    /// ``validator``, credentials) and a closure are replaced as a whole.
     public func merged(over base: RequestOptions) -> RequestOptions {
         var merged = self
         merged.timeouts = timeouts.merged(over: base.timeouts)
@@ -366,6 +381,7 @@ extension RequestOptions.Rare {
         merged.retry = retry ?? base.retry
         merged.idempotencyKey = idempotencyKey ?? base.idempotencyKey
         merged.validator = validator ?? base.validator
+        merged.onInterimResponse = onInterimResponse ?? base.onInterimResponse
         merged.serviceClass = serviceClass ?? base.serviceClass
         merged.bandwidth.upload = bandwidth.upload ?? base.bandwidth.upload
         merged.bandwidth.download = bandwidth.download ?? base.bandwidth.download

@@ -95,10 +95,10 @@ package final class Call: Sendable {
     /// Creates the same call with other additions, another body or other timeouts.
     private init(
         _ call: Call, supplement: RequestAdditions?, hops: [HTTPHop], observer: CallEventEmitter?,
-        body: HTTPBody? = nil, timeouts: Timeouts? = nil
+        body: HTTPBody? = nil, options: RequestOptions? = nil, timeouts: Timeouts? = nil
     ) {
         (number, method, fields, givenRequest) = (call.number, call.method, call.fields, call.givenRequest)
-        (url, options, start, settings) = (call.url, call.options, call.start, call.settings)
+        (url, self.options, start, settings) = (call.url, options ?? call.options, call.start, call.settings)
         (proxy, isForwarded, urlCredentials) = (call.proxy, call.isForwarded, call.urlCredentials)
         self.body = body?.encoded(by: call.settings.configuration.encoder) ?? call.body
         self.timeouts = timeouts ?? call.timeouts
@@ -109,7 +109,7 @@ package final class Call: Sendable {
             sent = call.sent
         } else {
             sent = settings.sentFields(
-                fields, options, acceptsContentCoding: acceptsContentCoding, hidesProxyAuthorization: !isForwarded,
+                fields, self.options, acceptsContentCoding: acceptsContentCoding, hidesProxyAuthorization: !isForwarded,
                 supplement)
         }
     }
@@ -266,6 +266,13 @@ package final class Call: Sendable {
         var timeouts = timeouts
         timeouts.total = nil
         return Call(self, supplement: supplement, hops: hops, observer: observer, timeouts: timeouts)
+    }
+
+    /// Returns the call with another ``RequestOptions/onInterimResponse``.
+    package func reportingInterimResponses(to receive: (@Sendable (HTTPResponse) -> Void)?) -> Call {
+        var options = options
+        options.onInterimResponse = receive
+        return Call(self, supplement: supplement, hops: hops, observer: observer, options: options)
     }
 
     /// The call without an observer.

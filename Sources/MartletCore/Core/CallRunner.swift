@@ -47,6 +47,7 @@ package struct CallRunner: Sendable {
                     switch try attempts.receive(self, from: exchange) {
                     case .answer(let answer): return answer
                     case .again: break receiving
+                    case .interim: continue
                     case .wait(let deadline, let timeout):
                         if core.spinsBriefly, exchange.arrives(within: core.briefWait) { continue }
                         try await exchange.wait(until: deadline, timeout)
@@ -135,6 +136,8 @@ struct CallAttemptState {
         case answer(StreamedResponse)
         /// The request must be sent again.
         case again
+        /// An interim response was received and reported.
+        case interim
         /// No bytes were received.
         case wait(until: MonotonicTime, ExchangeError.Timeout)
     }
@@ -146,6 +149,7 @@ struct CallAttemptState {
     private var hasAuthorizedProxy = false
     /// The number of attempts caused by a response, rather than by a closed connection.
     private var wantedRepeats = 0
+    /// The interim heads of the current request.
     private var interim: [ResponseHead] = []
     /// Whether only an unused connection is accepted, because a reused one was closed while this request was sent. The
     /// request is repeated once (RFC 9112 §9.3.1).
@@ -313,8 +317,11 @@ struct CallAttemptState {
     @inline(never) mutating func receive(_ runner: CallRunner, from exchange: Exchange) throws -> Reception {
         switch try exchange.tryReceiveHead() {
         case .wouldBlock(let deadline, let timeout): return .wait(until: deadline, timeout)
-        case .head(let head, let framing, let before):
-            if !before.isEmpty { interim += before }
+        case .interim(let head):
+            interim.append(head)
+            try report(head, runner, exchange)
+            return .interim
+        case .head(let head, let framing):
             if shouldResend(runner, after: head) {
                 runner.control.tracer?.repeated(interim + [head])
                 interim = []
@@ -342,6 +349,15 @@ struct CallAttemptState {
                     expectedContentLength: length, hasTrailers: framing == .chunked, interim: interim, attempts: number,
                     waited: waited))
         }
+    }
+
+    /// Reports an interim response, while no lock is held.
+    private func report(_ head: ResponseHead, _ runner: CallRunner, _ exchange: Exchange) throws {
+        runner.control.tracer?.interim(head, exchange.connection.stream.information, exchange.isReused)
+        runner.call.observer?.emit(.interimResponseReceived(status: head.status))
+        runner.call.options.onInterimResponse?(HeadConversion.response(head))
+        // The final response may already be in the buffer, so that no wait would detect the cancellation.
+        if runner.control.isCancelled { throw ExchangeError(cause: .cancelled, phase: .awaitingHead, wasSent: true) }
     }
 
     /// Whether the response requires the same request in another form.

@@ -343,6 +343,8 @@ package final class CallTracer: Sendable {
     /// Called whenever a request gets a connection, new or reused. The argument has the heads of a proxy's responses to
     /// CONNECT for a new connection; otherwise it is empty.
     let connected: @Sendable ([ResponseHead]) -> Void
+    /// Called with each interim head when it is received, its connection, and whether the connection was reused.
+    let interim: @Sendable (ResponseHead, ConnectionInformation, Bool) -> Void
     /// Called with the heads of a response after which the same request is sent again: a 417, or a 407.
     let repeated: @Sendable ([ResponseHead]) -> Void
     /// Called before another request follows, with this request and its response without the body; `nil` if it failed.
@@ -350,9 +352,11 @@ package final class CallTracer: Sendable {
 
     package init(
         sent: @escaping @Sendable ([UInt8]) -> Void, connected: @escaping @Sendable ([ResponseHead]) -> Void = { _ in },
+        interim: @escaping @Sendable (ResponseHead, ConnectionInformation, Bool) -> Void = { _, _, _ in },
         repeated: @escaping @Sendable ([ResponseHead]) -> Void = { _ in },
         followed: @escaping @Sendable (HTTPHop, HTTPExchange?) -> Void
     ) {
-        (self.sent, self.connected, self.repeated, self.followed) = (sent, connected, repeated, followed)
+        (self.sent, self.connected, self.interim) = (sent, connected, interim)
+        (self.repeated, self.followed) = (repeated, followed)
     }
 }

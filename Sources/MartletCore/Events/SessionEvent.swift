@@ -17,6 +17,9 @@ public struct SessionEvent: Sendable {
         /// A request was sent: its head, and the part of its body that the connection accepted immediately. The number
         /// of the first attempt is 1. Requests after redirects, challenges and retries are counted, too.
         case requestSent(attempt: Int)
+        /// An interim response (1xx, also 100) was received, possibly while the body of the request was being sent.
+        /// ``RequestOptions/onInterimResponse`` receives its fields.
+        case interimResponseReceived(status: Int)
         /// A redirect is followed.
         case redirected(status: Int, to: String)
         /// Credentials are sent in reply to a challenge.
@@ -63,6 +66,7 @@ extension SessionEvent: CustomStringConvertible {
         case .connectionOpened: "connection opened"
         case .connectionReused: "connection reused"
         case .requestSent(let attempt): "request sent, attempt \(attempt)"
+        case .interimResponseReceived(let status): "interim response \(status)"
         case .redirected(let status, let url): "redirected by \(status) to \(url)"
         case .challenged(let status): "challenged by \(status)"
         case .retrying(let status, let error, let delay):
@@ -95,6 +99,7 @@ extension SessionEvent: Encodable {
         case .connectionOpened(let connection): ["event": "connectionOpened", "connection": connection.members]
         case .connectionReused(let connection): ["event": "connectionReused", "connection": connection.members]
         case .requestSent(let attempt): ["event": "requestSent", "attempt": attempt]
+        case .interimResponseReceived(let status): ["event": "interimResponseReceived", "status": status]
         case .redirected(let status, let url): ["event": "redirected", "status": status, "to": url]
         case .challenged(let status): ["event": "challenged", "status": status]
         case .retrying(let status, let error, let delay):

@@ -68,7 +68,8 @@ public struct DownloadOptions: Sendable {
     /// The maximum duration of a run; `nil` for no limit. It is not written to disk.
     package var timeLimit: Duration?
     /// Options of the requests that override those of the session. `retry`, `bandwidth`, `decompresses`, the cache mode
-    /// and validators are ignored: a download has its own rules. A ``DownloadManager`` rejects a validator.
+    /// and validators are ignored: a download has its own rules. A ``DownloadManager`` rejects a validator, and
+    /// ``RequestOptions/onInterimResponse``.
     public var request: RequestOptions
 
     /// Creates options; the properties document the defaults.
@@ -124,7 +125,8 @@ extension DownloadOptions: Codable {
     }
 
     /// Encodes the options, without secrets.
-    /// - Throws: `EncodingError.invalidValue` if a closure selects the proxy, and for a validator of ``request``.
+    /// - Throws: `EncodingError.invalidValue` if a closure selects the proxy, and for a validator or
+    ///   ``RequestOptions/onInterimResponse`` of ``request``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(segments, forKey: .segments)

@@ -72,6 +72,31 @@ struct ProxyHeadsTests {
         }
     }
 
+    @Test("-v prints an interim head when it arrives, once, and after the heads before it")
+    func interim() async throws {
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n"),
+            .expectRequestHead, .send("HTTP/1.1 102 Processing\r\n\r\n"),
+            .send("HTTP/1.1 103 Early Hints\r\nSet-Cookie: a=s3cret\r\n\r\n"), .await("seen"), .send(Self.answer),
+            .awaitClose)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let run = try await Program.run(["-q", "-sSvL", origin.url("/a")]) { program in
+                try await program.waitForErrors("< Set-Cookie: ***")
+                origin.signals.raise("seen")
+            }
+            let lines = run.errors.split(separator: "\n").filter { line in
+                ["*", "> GET", "< HTTP"].contains { line.hasPrefix($0) }
+            }
+            let expected = [
+                "* Connected to \(origin.address)", "> GET /a", "< HTTP/1.1 302 Found", "* Re-using the connection",
+                "> GET /b", "< HTTP/1.1 102 Processing", "< HTTP/1.1 103 Early Hints", "< HTTP/1.1 200 OK",
+            ]
+            #expect(
+                lines.count == expected.count && zip(lines, expected).allSatisfy { $0.hasPrefix($1) }, "\(run.errors)")
+            #expect(run.text == "x" && !run.errors.contains("s3cret"))
+        }
+    }
+
     @Test("A 417 that leads to a second request is printed before the final response")
     func expectation() async throws {
         let rejected = ServerScript(

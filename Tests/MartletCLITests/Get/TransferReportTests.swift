@@ -33,6 +33,27 @@ struct TransferReportTests {
         }
     }
 
+    @Test("Heads that -v has printed when an interim response arrived are not printed again", arguments: [true, false])
+    func printedHeads(isVerbose: Bool) async throws {
+        let scene = try GetScene()
+        try await TestOrigin.withOrigin(.plain) { request in
+            let isFirst = request.path == "/a"
+            return (isFirst ? OriginResponse.redirect(to: "/b") : .text("x")).with {
+                $0.interim = Array(repeating: InterimResponse(102), count: isFirst ? 1 : 2)
+            }
+        } run: { (origin) async throws in
+            let report = try await scene.transfer(
+                isVerbose ? "-v" : "-s", "-L", "-o", scene.file("out"), origin.url("/a"))
+            let (step, head) = (try #require(report.steps.first), try #require(report.head))
+            #expect(step.text.isEmpty == isVerbose)
+            let text = VerboseText.heads(
+                report.passedHeads, [head, head, head], after: report.shownHeadCount, "connection ", "hit")
+            #expect(text.hasPrefix("connection > GET /b") == !isVerbose)
+            #expect(text.hasPrefix("* Cache-Status: hit\n< HTTP/1.1 200 OK\n") == isVerbose)
+            #expect(text.split(separator: "< HTTP/1.1 200 OK").count == (isVerbose ? 2 : 4))
+        }
+    }
+
     @Test("Without a tunnel %{http_connect} is 000 and %{ftp_entry_path} is empty")
     func noTunnel() async throws {
         let scene = try GetScene()

@@ -165,8 +165,9 @@ struct CodingTests {
         for configuration in [trust, suffixes, proxy, key, validator] {
             #expect(throws: EncodingError.self) { try CodingTests.json(configuration) }
         }
-        let options = RequestOptions(validator: .anything)
-        #expect(throws: EncodingError.self) { try CodingTests.json(options) }
+        for options in [RequestOptions(validator: .anything), RequestOptions { $0.onInterimResponse = { _ in } }] {
+            #expect(throws: EncodingError.self) { try CodingTests.json(options) }
+        }
     }
 
     @Test("Public suffix rules without a closure stay equal when encoded and decoded")

@@ -17,6 +17,7 @@ struct SessionEventTests {
         case .connectionOpened: "opened"
         case .connectionReused: "reused"
         case .requestSent(let attempt): "sent \(attempt)"
+        case .interimResponseReceived(let status): "interim \(status)"
         case .redirected(let status, let url): "redirected \(status) \(url.suffix(2))"
         case .challenged(let status): "challenged \(status)"
         case .retrying(let status, let error, _): "retrying \(status ?? 0) \(error?.rawValue ?? "-")"
@@ -91,6 +92,10 @@ struct SessionEventTests {
                 .connectionReused(connection),
                 #"{"call":7,"connection":\#(address),"elapsed":1.5,"event":"connectionReused"}"#
             ), (.requestSent(attempt: 2), #"{"attempt":2,"call":7,"elapsed":1.5,"event":"requestSent"}"#),
+            (
+                .interimResponseReceived(status: 103),
+                #"{"call":7,"elapsed":1.5,"event":"interimResponseReceived","status":103}"#
+            ),
             (
                 .redirected(status: 302, to: "https://b.example/"),
                 #"{"call":7,"elapsed":1.5,"event":"redirected","status":302,"to":"https://b.example/"}"#

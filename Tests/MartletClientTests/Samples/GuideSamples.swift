@@ -7,6 +7,20 @@ enum GuideSamples {
     }
 
     static func handle(_ line: String) {}
+    static func preload(_ link: String) {}
+
+    static func interim(_ session: HTTPSession) async throws {
+        let options = RequestOptions {
+            $0.onInterimResponse = { response in
+                for field in response.headerFields where field.name.canonicalName == "link" {
+                    preload(field.value)
+                }
+            }
+        }
+        let page = try await session.get("https://example.org/", options: options)
+        print(page.text)
+    }
+
     static func work() async {}
     static func rows() -> AsyncStream<[UInt8]> { AsyncStream { $0.finish() } }
 

@@ -3,6 +3,7 @@ import Martlet
 @testable import MartletCore
 import MartletTesting
 import MartletTestSupport
+import Synchronization
 import Testing
 
 @Suite("Options of a call, its host and its session")
@@ -55,6 +56,17 @@ struct SettingsMergeTests {
         Row(
             name: "validator", set: { $0.validator = $1 ? .anything : .success },
             text: { options in options.validator.map { "\($0)" } ?? "nil" }),
+        Row(
+            name: "onInterimResponse",
+            set: { options, isCall in
+                options.onInterimResponse = { _ in report.text.withLock { $0 = isCall ? "call" : "host" } }
+            },
+            text: { options in
+                guard let closure = options.onInterimResponse else { return "nil" }
+                let own = Report()
+                $report.withValue(own) { closure(HTTPResponse(status: 103)) }
+                return own.text.withLock { $0 }
+            }),
         .option("serviceClass", \.serviceClass, .background, .voice),
         Row(
             name: "bandwidth",
@@ -78,6 +90,11 @@ struct SettingsMergeTests {
             set: { $0.authentication = AuthenticationSettings(credentials: .bearer($1 ? "c" : "h")) },
             text: { "\($0.authentication?.credentials == .bearer("c"))\($0.authentication == nil)" }),
     ]
+
+    /// The text that the closure of an option sets.
+    private final class Report: Sendable { let text = Mutex("") }
+
+    @TaskLocal private static var report = Report()
 
     private static let groups = {
         let session = HTTPSession.own()

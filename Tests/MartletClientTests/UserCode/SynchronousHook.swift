@@ -14,7 +14,7 @@ import SystemPackage
 /// lock is held while it runs: it may use the session, and start tasks that make calls or invalidate it.
 enum SynchronousHook: String, CaseIterable, Sendable {
     case observe, logger, selector, publicSuffix, uploadProgress, downloadProgress, serializer, cost, feature,
-        mapper
+        mapper, interim
     #if Metrics
         case metrics
     #endif
@@ -78,7 +78,7 @@ final class SynchronousScene: Sendable {
                     return error
                 }
             case .feature: configuration[FeatureOfScene.self] = self
-            case .uploadProgress, .downloadProgress, .serializer, .cost: break
+            case .uploadProgress, .downloadProgress, .serializer, .cost, .interim: break
             }
             change(&configuration)
         }
@@ -114,6 +114,9 @@ final class SynchronousScene: Sendable {
                 }, decode: { $0.body.count })
             _ = try await cache.value(for: url)
         case .mapper: _ = try? await session.get(url)
+        case .interim:
+            let options = RequestOptions { $0.onInterimResponse = { _ in self.enter(.interim) } }
+            _ = try await session.get(url, options: options)
         default: _ = try await session.get(url)
         }
     }

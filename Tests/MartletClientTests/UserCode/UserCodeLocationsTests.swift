@@ -94,6 +94,7 @@ struct UserCodeLocationsTests {
         "PublicSuffixes.publicSuffix": .synchronous(.publicSuffix),
         "QueryEncoding.serializer": .synchronous(.serializer),
         "RequestOptions.init": .value,
+        "RequestOptions.onInterimResponse": .synchronous(.interim),
         "Resolver.addresses": .call(.resolver),
         "ResponseDecoder.acceptableContentTypes": .value,
         "ResponseDecoder.decode": .value,
@@ -196,7 +197,9 @@ struct UserCodeLocationsTests {
     func asksSession(_ hook: SynchronousHook) async throws {
         let scene = try SynchronousScene(hook)
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(200, headers: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side"))
+            OriginResponse(200, headers: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side")).with {
+                $0.interim = [InterimResponse(102)]
+            }
         } run: { origin async throws in
             let session = scene.session { $0.pool.connectionsPerHost = 1 }
             let nested = Counter()
@@ -222,7 +225,9 @@ struct UserCodeLocationsTests {
     func startsInvalidation(_ hook: SynchronousHook) async throws {
         let scene = try SynchronousScene(hook)
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(200, headers: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side"))
+            OriginResponse(200, headers: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side")).with {
+                $0.interim = [InterimResponse(102)]
+            }
         } run: { origin async throws in
             let session = scene.session()
             let returned = Counter()

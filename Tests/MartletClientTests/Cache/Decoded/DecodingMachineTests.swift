@@ -220,6 +220,7 @@ struct DecodingMachineTests {
         ]
         #expect(Set(different).count == different.count && !different.contains(nil))
         #expect(other { $0.validator = .anything } == nil)
+        #expect(other { $0.onInterimResponse = { _ in } } == nil)
         #expect(other { $0.proxy = ProxySettings.none } == nil)
         #expect(other { $0.authentication = AuthenticationSettings(handler: { _ in nil }) } == nil)
         var request = resource.request
