@@ -12,7 +12,8 @@ enum GuideSamples {
     static func interim(_ session: HTTPSession) async throws {
         let options = RequestOptions {
             $0.onInterimResponse = { response in
-                for field in response.headerFields where field.name.canonicalName == "link" {
+                let fields = response.headerFields
+                for field in fields where field.name.canonicalName == "link" {
                     preload(field.value)
                 }
             }
