@@ -203,7 +203,7 @@ let package = Package(
             name: "MartletTesting",
             dependencies: [
                 "CMartletOpenSSL", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletContent",
-                "MartletCore", httpTypes, systemPackage,
+                "MartletCore", "MartletDiagnostics", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -227,7 +227,7 @@ let package = Package(
             dependencies: features + [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletCache",
                 "MartletCredentials", "MartletContent", "MartletCore", "MartletDownloads", "MartletOffline",
-                "MartletXML", "MartletImages", httpTypes,
+                "MartletXML", "MartletImages", "MartletTesting", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         // This benchmark uses package declarations, so it cannot have its own package like the other benchmarks.
@@ -326,7 +326,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "MartletTestingTests",
-            dependencies: ["MartletWire", "MartletTransport", "MartletCore", "MartletTesting", systemPackage],
+            dependencies: [
+                "MartletWire", "MartletTransport", "MartletContent", "MartletCore", "MartletDiagnostics",
+                "MartletTesting", systemPackage,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "MartletFuzzingTests",

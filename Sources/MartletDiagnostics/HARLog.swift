@@ -62,8 +62,10 @@ public struct HARLog: Sendable {
 
 /// One exchange in a HAR log (HAR 1.2, `entries`).
 public struct HAREntry: Sendable {
+    /// The entry as JSON.
+    package let value: JSONValue
     /// The entry as JSON, in UTF-8.
-    public let json: [UInt8]
+    public var json: [UInt8] { value.bytesForPages }
 
     /// Creates an entry for an exchange with a response.
     /// - Parameters:
@@ -81,7 +83,7 @@ public struct HAREntry: Sendable {
             request: exchange.request, url: exchange.url, body: requestBody,
             sentFields: sentHeaders ?? exchange.sentFields, isComplete: sentHeaders != nil, options: options)
         let response = HARResponse(exchange: exchange, options: options)
-        json = HAREntry.json(
+        value = HAREntry.json(
             request: request.value, response: response.value, metrics: exchange.metrics, startedAt: startedAt,
             failure: error.map { "\($0)" }, cacheStatus: exchange.cacheStatus)
     }
@@ -97,7 +99,7 @@ public struct HAREntry: Sendable {
     ) {
         let shown = HARRequest(
             request: request, url: url, body: requestBody, sentFields: request.headerFields, options: options)
-        json = HAREntry.json(
+        value = HAREntry.json(
             request: shown.value, response: HARResponse.none, metrics: metrics, startedAt: startedAt,
             failure: "\(error)")
     }
@@ -105,7 +107,7 @@ public struct HAREntry: Sendable {
     private static func json(
         request: JSONValue, response: JSONValue, metrics: HTTPMetrics, startedAt: Date?, failure: String?,
         cacheStatus: String? = nil
-    ) -> [UInt8] {
+    ) -> JSONValue {
         let timings = HARTimings(metrics)
         let start = startedAt ?? metrics.startedAt ?? Date()
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
@@ -126,7 +128,7 @@ public struct HAREntry: Sendable {
         if metrics.attempts > 1 { members["comment"] = "attempts: \(metrics.attempts)" }
         // Custom members begin with an underscore (HAR 1.2, “Custom Fields”).
         members["_error"] = failure.map { .string($0) }
-        return JSONValue.object(members).bytesForPages
+        return .object(members)
     }
 
     /// Returns the address and the port of `127.0.0.1:80` or `[::1]:80`; `nil` for the name of a socket.

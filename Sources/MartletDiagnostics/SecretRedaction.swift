@@ -33,7 +33,7 @@ public struct SecretRedaction: Hashable, Sendable {
     static let stars = "***"
 
     /// Returns the value of a field, masked.
-    func value(of name: HTTPField.Name, _ value: String) -> String {
+    package func value(of name: HTTPField.Name, _ value: String) -> String {
         guard fields.contains(name) else { return Self.fieldsWithURL.contains(name) ? reference(value) : value }
         if name == .cookie { return SecretRedaction.cookies(value) }
         if name == .setCookie { return SecretRedaction.setCookie(value) }
@@ -57,7 +57,7 @@ public struct SecretRedaction: Hashable, Sendable {
     }
 
     /// Returns a masked query or form: items with secret values keep their names.
-    func query(_ text: String) -> String {
+    package func query(_ text: String) -> String {
         guard !queryItems.isEmpty else { return text }
         return HTTPURL.masked(text, where: hides)
     }

@@ -51,6 +51,8 @@ public enum HTTPCall {
         /// The response of the next stage; `nil` for a response that this middleware made.
         let answer: OpenMiddlewareResponse?
         var replacement: Replacement?
+        /// The trailers of a response with a body in memory that a middleware made; `nil` for none.
+        package var madeTrailers: HTTPFields?
 
         init(_ answer: OpenMiddlewareResponse) {
             head = HeadConversion.response(answer.answer.head)

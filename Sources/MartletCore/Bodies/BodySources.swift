@@ -3,8 +3,9 @@ import Synchronization
 /// A source that returns bytes in memory, once.
 actor BytesSource: RequestBodySource {
     private var bytes: [UInt8]?
+    let trailers: HTTPFields?
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    init(_ bytes: [UInt8], trailers: HTTPFields? = nil) { (self.bytes, self.trailers) = (bytes, trailers) }
 
     func next() async throws -> [UInt8]? { bytes.take() }
 }

@@ -137,7 +137,7 @@ package enum ResponseBodySource: Sendable {
         switch self {
         case .exchange(let exchange): exchange.trailers
         case .stored(let body): body.trailers
-        case .made(let body): body.base?.trailers
+        case .made(let body): body.trailers
         }
     }
 

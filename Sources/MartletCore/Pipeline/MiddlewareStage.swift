@@ -131,13 +131,12 @@ private final class MiddlewareRun: Sendable {
         let base = open?.answer
         let isHeadKept = base.map { HeadConversion.response($0.head) == response.head } ?? false
         let head = isHeadKept ? nil : ResponseHead(response.head)
-        var source: (any RequestBodySource)?
-        var length: UInt64?
-        switch response.replacement {
-        case .bytes(let bytes): (source, length) = (BytesSource(bytes), UInt64(bytes.count))
-        case .source(let made, let known): (source, length) = (made, known)
-        case nil: source = open?.rest
-        }
+        let (source, length): ((any RequestBodySource)?, UInt64?) =
+            switch response.replacement {
+            case .bytes(let bytes): (BytesSource(bytes, trailers: response.madeTrailers), UInt64(bytes.count))
+            case .source(let made, let known): (made, known)
+            case nil: (open?.rest, nil)
+            }
         if let base, source == nil { return base.passed(to: base.call, head: head) }
         return StreamedResponse(
             call: base?.call ?? progress.continued(call),
@@ -197,18 +196,21 @@ package final class MiddlewareBody: Sendable {
         MiddlewareBody(source, base: base, userCode, isAdopted: true)
     }
 
+    var trailers: FieldBlock? {
+        let made = (source as? BytesSource)?.trailers.map { HTTPResponse(status: .ok, headerFields: $0) }
+        return base?.trailers ?? made.map { ResponseHead($0).fields }
+    }
+
     func next() async throws -> [UInt8]? {
-        let source = source
+        let (source, name) = (source, "the body of a middleware's response")
         while true {
-            let piece: [UInt8]?
-            if source is BodyReader || source is BytesSource {
-                piece = try await source.next()
-            } else {
-                piece = try await userCode.run(
-                    "the body of a middleware's response", .receivingBody, holding: base?.channel.heldExchange,
-                    sentCount: 1
-                ) { try await source.next() }
-            }
+            let isOwn = source is BodyReader || source is BytesSource
+            let piece =
+                isOwn
+                ? try await source.next()
+                : try await userCode.run(name, .receivingBody, holding: base?.channel.heldExchange, sentCount: 1) {
+                    try await source.next()
+                }
             if piece?.isEmpty != true { return piece }
         }
     }
