@@ -28,7 +28,7 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 /// The features above the core. A program links those that it imports.
 let features: [Target.Dependency] = [
     "MartletAuthentication", "MartletCookies", "MartletNetwork", "MartletFeatureSettings", "MartletCaching",
-    "MartletHosts", "MartletStreams", "MartletDiagnostics", "MartletCoding",
+    "MartletHosts", "MartletStreams", "MartletDiagnostics", "MartletDigests", "MartletCoding",
 ]
 
 let package = Package(
@@ -159,10 +159,16 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
+            name: "MartletDigests",
+            dependencies: [
+                "MartletWire", "MartletTransport", "MartletConnections", "MartletContent", "MartletCore", httpTypes,
+            ],
+            swiftSettings: strict),
+        .target(
             name: "MartletCoding",
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletCache", "MartletFeatureSettings", "MartletContent",
-                "MartletCore", "MartletNetwork", httpTypes,
+                "MartletCore", "MartletNetwork", "MartletDigests", httpTypes,
             ],
             swiftSettings: strict),
         .target(
@@ -170,7 +176,7 @@ let package = Package(
             dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
                 "MartletCredentials", "MartletContent", "MartletCore", "MartletAuthentication", "MartletNetwork",
-                "MartletStreams", "MartletCoding", systemPackage,
+                "MartletStreams", "MartletDigests", "MartletCoding", systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -286,6 +292,13 @@ let package = Package(
         .testTarget(
             name: "MartletInterimTests",
             dependencies: ["MartletCore", "MartletCaching", "Martlet", "MartletTesting", "MartletTestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MartletDigestsTests",
+            dependencies: [
+                "MartletURL", "MartletTransport", "MartletContent", "MartletCore", "MartletCaching", "MartletDigests",
+                "MartletDownloads", "Martlet", "MartletTesting", "MartletTestSupport", httpTypes, systemPackage,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "MartletDownloadsTests",

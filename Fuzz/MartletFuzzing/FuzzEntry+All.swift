@@ -2,7 +2,7 @@ extension FuzzEntry {
     /// All entries in the order of fuzzing.
     package static let all: [FuzzEntry] = [
         responseHead, responseStream, chunkedBody, requestStream, requestWriting, fieldValues, url,
-        contentCoding, serverSentEvents, multipartBoundary, harStrings, jsonValue, contentDisposition,
+        contentCoding, serverSentEvents, multipartBoundary, harStrings, jsonValue, contentDisposition, digestField,
         setCookie, challenges, location, xml, imageInfo, cacheControl, vary, cacheDates,
         cacheEntry, cacheIndex, resumeRecord, frozenRequest, netlink,
         session,

@@ -6,6 +6,7 @@
 @_exported public import MartletCookies
 @_exported public import MartletCore
 @_exported public import MartletDiagnostics
+@_exported public import MartletDigests
 @_exported public import MartletDownloads
 @_exported public import MartletHosts
 @_exported public import MartletNetwork

@@ -91,7 +91,7 @@ struct CacheHandler {
     /// Returns the response from memory without waiting; otherwise `nil`, and ``decision`` is based on memory.
     mutating func immediateResponse() -> StreamedResponse? {
         decide(on: ignoresStored ? [] : cache.store.inMemory(request.key))
-        guard case .serve(let answer) = decision else { return nil }
+        guard case .serve(let answer) = decision, call.supplement?.verification == nil else { return nil }
         let response = found[answer.variant]
         let body = answer.body(of: response)
         if case .file = body { return nil }
@@ -167,16 +167,21 @@ struct CacheHandler {
                 .contentDecodingFailed, phase: .receivingBody, message: error.description, method: call.method,
                 url: call.url, underlying: error)
         }
-        return make(answer, of: response, body, ahead: ahead, codings: codings, provenance)
+        // A body that does not satisfy the call's verification is handled like one that cannot be read.
+        let verifier = answer.content == .whole ? call.supplement?.verification?.verifier(call.method.rawValue) : nil
+        let framing =
+            response.variant.head.trailers == nil ? BodyFraming.length(answer.byteCount(of: response)) : .chunked
+        guard verifier?.begin(answer.head, framing) == nil else { throw CachedBody.damage(call) }
+        return make(answer, of: response, body, ahead: ahead, codings: codings, verifier: verifier, provenance)
     }
 
     private func make(
         _ answer: CachedResponse, of response: StoredResponse, _ source: CachedBody.Source, ahead: [UInt8] = [],
-        codings: [ContentCoding] = [], _ provenance: ResponseCacheInfo
+        codings: [ContentCoding] = [], verifier: (any ContentVerifier)? = nil, _ provenance: ResponseCacheInfo
     ) -> StreamedResponse {
         let count = answer.byteCount(of: response)
         control.expectBody(of: count)
-        let body = CachedBody(source, in: cache, of: response, ahead: ahead, loop: core.loop)
+        let body = CachedBody(source, in: cache, of: response, ahead: ahead, verifier: verifier, loop: core.loop)
         return StreamedResponse(
             call: call, channel: .stored(body), head: answer.head, codings: codings, expectedContentLength: count,
             hasTrailers: response.variant.head.trailers != nil, interim: [], attempts: 0, waited: call.start,

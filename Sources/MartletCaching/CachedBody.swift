@@ -24,13 +24,19 @@ final class CachedBody: StoredBody {
     private let cache: ResponseCache
     private let stored: StoredResponse?
     private let flight: CacheFlight?
+    private let verifier: (any ContentVerifier)?
     /// The rest of the body. Used by its reader, and by the code that abandons it.
     private let state: Mutex<State>
 
     /// Creates a body.
-    /// - Parameter stored: The response of the body; `nil` for a transfer, and without a body.
-    init(_ source: Source, in cache: ResponseCache, of stored: StoredResponse?, ahead: [UInt8] = [], loop: EventLoop) {
-        (self.loop, self.cache, self.stored) = (loop, cache, stored)
+    /// - Parameters:
+    ///   - stored: The response of the body; `nil` for a transfer, and without a body.
+    ///   - verifier: Checks a body that is read from the store; a transfer checks its content itself.
+    init(
+        _ source: Source, in cache: ResponseCache, of stored: StoredResponse?, ahead: [UInt8] = [],
+        verifier: (any ContentVerifier)? = nil, loop: EventLoop
+    ) {
+        (self.loop, self.cache, self.stored, self.verifier) = (loop, cache, stored, verifier)
         if case .transfer(let member) = source { flight = member.flight } else { flight = nil }
         state = Mutex(State(source: source, ahead: ahead))
     }
@@ -49,7 +55,9 @@ final class CachedBody: StoredBody {
     }
 
     func takeWhole() -> [UInt8]? {
-        state.withLock { state in
+        // A body that has to be verified is read with `next(for:control:deadline:)`, which can throw.
+        if verifier != nil { return nil }
+        return state.withLock { state in
             guard case .bytes(let bytes) = state.source else { return nil }
             state.source = .bytes([])
             return Array(bytes)
@@ -69,6 +77,20 @@ final class CachedBody: StoredBody {
         guard MonotonicTime.now() < call.totalDeadline else {
             throw call.timedOut(.receivingBody, "while the body was read", sentCount: call.requestCount)
         }
+        guard let piece = try await nextPiece(for: call, control, deadline) else {
+            guard verifier?.finish(trailers: trailers) == nil else {
+                await withdraw()
+                throw CachedBody.damage(call)
+            }
+            return nil
+        }
+        verifier?.add(piece.span)
+        return piece
+    }
+
+    private func nextPiece(for call: Call, _ control: TransferControl, _ deadline: MonotonicTime?) async throws
+        -> [UInt8]?
+    {
         switch state.withLock({ $0.source }) {
         case .bytes(let bytes):
             guard !bytes.isEmpty else { return nil }

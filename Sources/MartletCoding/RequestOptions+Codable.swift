@@ -1,3 +1,4 @@
+import MartletDigests
 import MartletFeatureSettings
 import MartletNetwork
 public import MartletCore
@@ -22,6 +23,7 @@ extension RequestOptions: Codable {
         .init("trailers", \.trailers) { $0.withoutSecrets.isEmpty ? nil : $0.withoutSecrets },
         .init("usesCookies", optional: \.usesCookies), .init("ignoresContentLength", optional: \.ignoresContentLength),
         .init("bandwidth", \.bandwidth) { $0 == .none ? nil : $0 },
+        .init("digestVerification", optional: \.digestVerification),
     ]
 
     /// Decodes the options; missing keys have their default.

@@ -1,3 +1,4 @@
+import MartletDigests
 import MartletFeatureSettings
 public import MartletContent
 import MartletNetwork
@@ -29,6 +30,7 @@ extension SessionConfiguration: Codable {
         .init("priority", \.priority), .init("queueOrder", \.queueOrder), .init("concurrency", optional: \.concurrency),
         .init("cacheMode", \.cacheMode), .init("cachePartition", optional: \.cachePartition),
         .init("meteredNetworks", \.meteredNetworks),
+        .init("digestVerification", \.digestVerification) { $0 == .off ? nil : $0 },
     ]
 
     /// Decodes a configuration.

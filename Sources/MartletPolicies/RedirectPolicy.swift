@@ -128,12 +128,12 @@ package struct RedirectRule: Sendable {
         return kept
     }
 
-    /// The fields about a body (RFC 9110 §15.4), including `Digest` (RFC 3230) and `Content-Digest` (RFC 9530).
+    /// The fields about a body (RFC 9110 §15.4), including `Digest` (RFC 3230) and those of RFC 9530.
     private static let fieldsOfBody: [HTTPField.Name] =
         [
             .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentRange,
             .contentDisposition, .transferEncoding, .trailer, .expect, .lastModified,
-        ] + ["Digest", "Content-Digest"].compactMap { HTTPField.Name($0) }
+        ] + ["Digest", "Content-Digest", "Repr-Digest"].compactMap { HTTPField.Name($0) }
 }
 
 extension RedirectRule.Rejection: CustomStringConvertible {

@@ -26,6 +26,7 @@ final class FlightRegistry: SessionAttachment {
                 ObjectIdentifier(cache), ObjectIdentifier(dialer), call.proxy?.description ?? "", request.mode, fields,
                 timeouts, options.bandwidth, options.bandwidthGroup?.number, call.priority, options.serviceClass, view,
                 options.queueOrder ?? configuration.queueOrder, call.supplement?.networkDenial,
+                call.supplement?.verification,
             ])
         }
     }

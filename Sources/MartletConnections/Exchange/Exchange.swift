@@ -73,6 +73,7 @@ package final class Exchange: Sendable {
     let pace: TransferRateLimit?
     private let givenTimeouts: ExchangeTimeouts
     private let onUpload: (@Sendable (Int) -> Void)?
+    private let verifier: (any ContentVerifier)?
     /// Shared by the exchange's task, the writer's task, and the thread that cancels.
     let state = Mutex(State())
     /// Whether a part of the body was read ahead. Read without the lock, since it is `false` for most exchanges.
@@ -83,11 +84,12 @@ package final class Exchange: Sendable {
     ///   - onUpload: Called with the number of written bytes of the body, by ``send(_:)`` and by the writer's task.
     ///   - gate: Pauses the transfer; queried before each write and each read.
     ///   - pace: The bandwidth limits; `nil` if the transfer never has any.
+    ///   - verifier: Checks the content, before its end is reported.
     package init(
         lease: Lease, timeouts: ExchangeTimeouts, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
-        gate: (any TransferPauseGate)? = nil, pace: TransferRateLimit? = nil
+        gate: (any TransferPauseGate)? = nil, pace: TransferRateLimit? = nil, verifier: (any ContentVerifier)? = nil
     ) {
-        (self.pace, self.lease) = (pace, lease)
+        (self.pace, self.lease, self.verifier) = (pace, lease, verifier)
         connection = lease.connection
         givenTimeouts = timeouts
         (self.loop, self.onUpload, self.gate) = (loop, onUpload, gate)
@@ -151,6 +153,7 @@ package final class Exchange: Sendable {
         switch connection.stepHead() {
         case .head(let head, let framing):
             headReceived(head)
+            if let rejection = verifier?.begin(head, framing) { throw failure(.content(rejection)) }
             return .head(head, framing)
         case .informational(let head):
             if head.status == 100 { state.withLock { $0.writer }?.permitBody() }
@@ -234,20 +237,23 @@ package final class Exchange: Sendable {
             case .running, .failed: break
             }
             let step = connection.stepBody(into: target)
-            if case .bytes(let count, _) = step { state.timeline.receivedBodyByteCount += UInt64(count) }
+            if case .bytes(let count, _) = step {
+                state.timeline.receivedBodyByteCount += UInt64(count)
+                if let verifier { target.withBytes(count) { verifier.add($0) } }
+            }
             return step
         }
         switch step {
         case .bytes(let count, let isLast):
-            if isLast { complete() }
+            if isLast { try complete() }
             return .bytes(count)
         case .closed:
             // A clean end does not count if the writer encountered a reset.
             if let reset = state.withLock({ $0.writer })?.reset { throw failure(.transport(reset)) }
-            complete()
+            try complete()
             return .end
         case .end:
-            complete()
+            try complete()
             return .end
         case .failure(let cause): throw rootCause(of: cause)
         case .wait: return .wouldBlock
@@ -319,7 +325,7 @@ package final class Exchange: Sendable {
         if case .failed(let cause) = writer?.outcome {
             switch cause {
             case .source, .lengthMismatch, .wire: throw failure(cause)
-            case .transport, .proxy, .coding, .timedOut, .cancelled: break
+            case .transport, .proxy, .coding, .content, .timedOut, .cancelled: break
             }
         }
         return writer?.byteCount
@@ -353,9 +359,11 @@ package final class Exchange: Sendable {
 
     // MARK: The end
 
-    private func complete() {
+    private func complete() throws(ExchangeError) {
         // The trailers are read before the connection is returned, because the next exchange resets them.
-        finish(at: MonotonicTime.now(), trailers: connection.trailers)
+        let trailers = connection.trailers
+        if let rejection = verifier?.finish(trailers: trailers) { throw failure(.content(rejection)) }
+        finish(at: MonotonicTime.now(), trailers: trailers)
     }
 
     /// Ends the exchange, and returns the connection to the pool, or closes it if it is not reusable. A small unread

@@ -11,6 +11,8 @@ package struct ExchangeError: Error, Sendable {
         case proxy(ProxyHandshakeError)
         /// The response's content coding cannot be decoded.
         case coding(any Error & CustomStringConvertible)
+        /// A ``ContentVerifier`` rejected the content of the response.
+        case content(ContentRejection)
         case source(any Error)
         /// The body's source produced fewer or more bytes than announced.
         case lengthMismatch(announced: UInt64, actual: UInt64)

@@ -19,16 +19,19 @@ package final class ExchangeRequest: Sendable {
     package let isRaw: Bool
     package let ignoresLength: Bool
     package let trailers: [(name: String, value: String)]
+    /// The trailer whose value is known after the body was read.
+    package let bodyTrailer: BodyTrailer?
 
     package init(
         head: [UInt8], method: String, version: WireVersion = .http11, body: OutgoingBody = .none,
         expectsContinue: Bool = false, continueWait: Duration = .seconds(1), wantsKeepAlive: Bool = true,
-        isRaw: Bool = false, ignoresLength: Bool = false, trailers: [(name: String, value: String)] = []
+        isRaw: Bool = false, ignoresLength: Bool = false, trailers: [(name: String, value: String)] = [],
+        bodyTrailer: BodyTrailer? = nil
     ) {
         (self.head, self.method, self.version) = (head, method, version)
         (self.body, self.expectsContinue, self.continueWait) = (body, expectsContinue, continueWait)
         (self.wantsKeepAlive, self.isRaw, self.ignoresLength) = (wantsKeepAlive, isRaw, ignoresLength)
-        self.trailers = trailers
+        (self.trailers, self.bodyTrailer) = (trailers, bodyTrailer)
     }
 
     /// Whether the first write contains the whole request, because no part of the body waits for its source or a 100.
@@ -39,6 +42,15 @@ package final class ExchangeRequest: Sendable {
         case .source: false
         }
     }
+}
+
+/// A trailer that depends on the body before it.
+package final class BodyTrailer: Sendable {
+    package let name: String
+    /// Returns the value after the body was read to its end; `nil` to send no trailer.
+    package let value: @Sendable () -> String?
+
+    package init(name: String, value: @escaping @Sendable () -> String?) { (self.name, self.value) = (name, value) }
 }
 
 /// A request's body as an exchange sends it.

@@ -131,4 +131,11 @@ struct ReceiveTarget: Sendable {
     var buffer: UnsafeMutableRawBufferPointer {
         unsafe UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(bitPattern: address), count: count)
     }
+
+    /// Passes the first bytes of the buffer to a closure.
+    func withBytes(_ count: Int, _ body: (Span<UInt8>) -> Void) {
+        unsafe UnsafeRawBufferPointer(rebasing: buffer.prefix(count)).withMemoryRebound(to: UInt8.self) { bytes in
+            unsafe body(bytes.span)
+        }
+    }
 }

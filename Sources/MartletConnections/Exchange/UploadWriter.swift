@@ -197,8 +197,10 @@ final class UploadWriter: Sendable {
             let (bytes, payload) = encoder.chunk(piece)
             try await write(bytes, payload: payload)
         }
+        var trailers = request.trailers
+        if let last = request.bodyTrailer, let value = last.value() { trailers.append((last.name, value)) }
         let end: [UInt8]
-        do throws(WireError) { end = try encoder.lastChunk(trailers: request.trailers) } catch {
+        do throws(WireError) { end = try encoder.lastChunk(trailers: trailers) } catch {
             throw .failed(.wire(error))
         }
         try await write(end, payload: 0..<0, isLast: true)

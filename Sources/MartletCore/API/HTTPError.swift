@@ -19,11 +19,12 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     /// | transfer | `.timedOut`, `.connectionLost`, `.emptyResponse`, `.truncated`, `.protocolViolation`, `.limitExceeded` |
     /// | redirects and credentials | `.tooManyRedirects`, `.redirectRejected`, `.linkRejected`, `.authenticationFailed` |
     /// | body of the response | `.bodyTooLarge`, `.contentDecodingFailed`, `.bodyAlreadyRead`, `.cachedBodyCorrupted` |
+    /// | digests and checksums | `.checksumMismatch` |
     /// | validation, decoding | `.unacceptableStatus`, `.unacceptableContentType`, `.unacceptableBody`, `.decodingFailed` |
     /// | files | `.fileExists`, `.fileFailed`, `.diskFull`, `.alreadyInProgress` |
     ///
-    /// Downloads add `.checksumMismatch`, `.representationChanged`, `.rangeRejected` and `.notResumable`; the policy
-    /// for metered networks adds `.meteredNetwork`.
+    /// Downloads add `.representationChanged`, `.rangeRejected` and `.notResumable`; the policy for metered networks
+    /// adds `.meteredNetwork`.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The name of the code, such as `timedOut`.
         public var rawValue: String
@@ -68,6 +69,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         public static let bodyTooLarge = Code(rawValue: "bodyTooLarge")
         /// The body of a response was read before: it can be read only once.
         public static let bodyAlreadyRead = Code(rawValue: "bodyAlreadyRead")
+        /// A body or a downloaded file does not match its digest or checksum.
+        public static let checksumMismatch = Code(rawValue: "checksumMismatch")
         /// The content coding is corrupt, truncated, unknown, or expands beyond its limits.
         public static let contentDecodingFailed = Code(rawValue: "contentDecodingFailed")
         /// The status is not accepted by the validators.

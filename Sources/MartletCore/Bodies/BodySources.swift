@@ -91,7 +91,7 @@ package final class SingleUseSource: Sendable {
     /// The lock on the right to read, used by the exchange that reads the source, and by the code that takes it back.
     private let state = Mutex(State())
 
-    init(_ source: any RequestBodySource) { self.source = source }
+    package init(_ source: any RequestBodySource) { self.source = source }
 
     /// Opens the source; `nil` if it was read. Earlier results of this function can then read nothing more.
     func open() -> (any RequestBodySource)? {

@@ -29,6 +29,8 @@ public struct HTTPBody: Sendable {
     package let storage: Storage
     /// The value of `Content-Type`, unless the request sets it; `nil` for none.
     public var contentType: String?
+    /// The trailer that is sent after the body if it is sent in chunks.
+    package var trailer: BodyTrailer?
 
     package init(_ storage: Storage, contentType: String?) { (self.storage, self.contentType) = (storage, contentType) }
 

@@ -205,7 +205,7 @@ package final class Call: Sendable {
     // MARK: Derived calls
 
     /// Returns the call with a request that a middleware or a delegate made.
-    func adapted(_ request: HTTPRequest) throws(HTTPError) -> Call {
+    package func adapted(_ request: HTTPRequest) throws(HTTPError) -> Call {
         if request == publicRequest { return self }
         let url = try HTTPSession.url(of: request)
         var fields = request.headerFields
@@ -295,6 +295,8 @@ package struct RequestAdditions: Equatable, Sendable {
     var expectsChallenge = false
     /// Whether the request is sent with an empty body first. Its own body follows after the response.
     var withholdsBody = false
+    /// The verification of the response's content; `nil` for none.
+    package var verification: ContentVerification?
 }
 
 /// The reason why a call may not use the current network, and the error's code.

@@ -307,7 +307,8 @@ struct CallAttemptState {
                 scope: BandwidthScope(
                     host: call.url.host,
                     transfer: call.options.bandwidthGroup?.number
-                        ?? runner.control.transferNumber(under: call.options.bandwidth, bandwidth))))
+                        ?? runner.control.transferNumber(under: call.options.bandwidth, bandwidth))),
+            verifier: call.supplement?.verification?.verifier(call.method.rawValue))
     }
 
     // MARK: The response

@@ -74,6 +74,10 @@ extension HTTPError {
             code = .contentDecodingFailed
             message = cause.description
             underlying = cause
+        case .content(let cause):
+            code = .checksumMismatch
+            message = cause.description
+            underlying = cause
         case .source(let cause):
             code = cause is StorageError ? .fileFailed : .bodySourceFailed
             message = "the body's source failed: \(cause)"

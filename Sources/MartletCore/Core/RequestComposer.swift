@@ -64,10 +64,16 @@ struct RequestComposer {
             try encoder.framing(.length(length))
         }
         var trailers: [(name: String, value: String)] = []
-        if isChunked, !call.options.trailers.isEmpty {
+        // The caller's own trailer of that name takes precedence.
+        let last = call.body.trailer.flatMap { last in
+            isChunked && !call.options.trailers.contains { $0.name.canonicalName == last.name.lowercased() }
+                ? last : nil
+        }
+        if isChunked, !call.options.trailers.isEmpty || last != nil {
             trailers = call.options.trailers.map { ($0.name.rawName, $0.value) }
             if fields[.trailer] == nil {
-                try encoder.field(name: "Trailer", value: trailers.map(\.name).joined(separator: ", "))
+                let names = trailers.map(\.name) + [last?.name].compactMap(\.self)
+                try encoder.field(name: "Trailer", value: names.joined(separator: ", "))
             }
             // Invalid trailers are rejected here, because they are written after the body.
             var chunks = ChunkEncoder()
@@ -79,7 +85,7 @@ struct RequestComposer {
             expectsContinue: expectsContinue, continueWait: call.settings.configuration.continueTimeout,
             wantsKeepAlive: version == .http11 && !call.sentFields.contains("connection", token: "close"),
             isRaw: call.options.returnsRawBody == true, ignoresLength: call.options.ignoresContentLength == true,
-            trailers: trailers)
+            trailers: trailers, bodyTrailer: last)
     }
 
     /// Adds the fields of ``Call/sentFields`` that the body allows.

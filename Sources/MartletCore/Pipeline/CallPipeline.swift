@@ -56,10 +56,10 @@ extension CallRunner {
         guard case .made = answer.channel else { return answer }
         // The middleware's body is stored as it is: decoded, and perhaps of another length.
         let fields = answer.head.fields
+        let changed = ["content-encoding", "content-length", "content-digest", "repr-digest"]
         var head = answer.head
         head.fields = FieldBlock()
-        for index in fields.indices
-        where !["content-encoding", "content-length"].contains(fields.nameString(at: index).lowercased()) {
+        for index in fields.indices where !changed.contains(fields.nameString(at: index).lowercased()) {
             head.fields.append(name: fields.name(at: index), value: fields.value(at: index))
         }
         return answer.passed(to: answer.call, head: head)

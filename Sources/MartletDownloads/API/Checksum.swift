@@ -1,4 +1,3 @@
-import FoundationEssentials
 public import MartletCore
 public import MartletStreams
 
@@ -59,39 +58,5 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
         let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         guard digits.count == text.utf8.count, digits.count % 2 == 0 else { return nil }
         return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
-    }
-}
-
-/// The field `Repr-Digest` (RFC 9530 §3): digests of the whole file, even if the response has only a part of it.
-package enum ReprDigest {
-    /// Returns the SHA-512 and the SHA-256 digest of the field. Other and malformed members are ignored (RFC 9530 §3).
-    package static func checksums(_ values: [String]) -> [Checksum] {
-        var found: [DigestSink.Algorithm: Checksum] = [:]
-        // Base64 and the algorithms' names have no comma. Parameters could have one, but RFC 9530 defines none.
-        for member in values.joined(separator: ",").split(separator: ",") {
-            let text = String(decoding: ByteClass.trimmed(Array(member.utf8)[...]), as: UTF8.self)
-            guard let equals = text.firstIndex(of: "=") else { continue }
-            let algorithm: DigestSink.Algorithm
-            switch text[..<equals] {
-            case "sha-256": algorithm = .sha256
-            case "sha-512": algorithm = .sha512
-            default: continue
-            }
-            let value = text[text.index(after: equals)...]
-            guard value.utf8.count < 200, value.first == ":", let end = value.dropFirst().firstIndex(of: ":"),
-                let bytes = bytes(ofBase64: String(value[..<end].dropFirst())),
-                let checksum = Checksum(algorithm, bytes)
-            else { continue }
-            // Of a repeated key, the last one counts (RFC 9651 §3.2).
-            found[algorithm] = checksum
-        }
-        return [found[.sha512], found[.sha256]].compactMap { $0 }
-    }
-
-    /// Decodes padded base64 (RFC 4648 §4); `nil` for anything else. Foundation is less strict about the padding.
-    private static func bytes(ofBase64 text: String) -> [UInt8]? {
-        let padding = text.drop { $0 != "=" }
-        guard text.utf8.count % 4 == 0, padding.count <= 2, padding.allSatisfy({ $0 == "=" }) else { return nil }
-        return Data(base64Encoded: text).map { Array($0) }
     }
 }

@@ -33,7 +33,9 @@ public struct DownloadOptions: Sendable {
     /// The maximum number of connections for the file, 1 to 64 (default 4). The download starts with one, soon adds
     /// more, and drops those that do not make it a tenth faster. Files of up to 8 MiB are fetched with one request.
     public var segments: Int
-    /// The expected checksum; `nil` for none. A `Repr-Digest` of the server (RFC 9530) is always verified.
+    /// The expected checksum; `nil` for none. A `Repr-Digest` of the server (RFC 9530) is always verified, and so is a
+    /// `Content-Digest` of a response with the whole file. Without a checksum, the first request asks for a digest
+    /// (`Want-Repr-Digest`).
     public var checksum: Checksum?
     /// The action if a file of the same name exists; ``Collision/fail`` by default.
     public var collision: Collision

@@ -104,8 +104,6 @@ extension DownloadOptions {
 }
 
 extension HTTPError.Code {
-    /// The bytes of a download do not match its checksum.
-    public static let checksumMismatch = HTTPError.Code(rawValue: "checksumMismatch")
     /// The file changed on the server repeatedly during the download, or its validators are no longer sent.
     public static let representationChanged = HTTPError.Code(rawValue: "representationChanged")
     /// The response to a request for a part of a file is not that part.

@@ -1,4 +1,5 @@
 package import MartletCore
+import MartletStreams
 
 /// The meaning of a response to a request for a file, or for a part of it.
 package enum DownloadResponseRule {
@@ -149,7 +150,8 @@ package struct DownloadResponseHead: Sendable {
     package var representation: Representation
     /// `Retry-After`; `nil` without a valid one.
     package var retryAfter: Duration?
-    /// The digests of `Repr-Digest` (RFC 9530) whose algorithms are supported.
+    /// The digests of the whole file whose algorithms are supported: `Repr-Digest` (RFC 9530), and `Content-Digest` in a
+    /// 200, whose content is the file.
     package var digests: [Checksum]
     /// `Last-Modified`, in seconds since 1970.
     package var modified: Int64?
@@ -172,7 +174,11 @@ package struct DownloadResponseHead: Sendable {
         self.byteCount = byteCount
         representation = Representation(fields)
         retryAfter = fields.rawValues(of: "Retry-After").first.flatMap { RetryAfter($0, now: now) }?.delay
-        digests = ReprDigest.checksums(fields.values(of: "Repr-Digest"))
+        var found = head.status == 200 ? DigestField(fields.rawValues(of: "Content-Digest")).digests : [:]
+        found.merge(DigestField(fields.rawValues(of: "Repr-Digest")).digests) { $1 }
+        digests = DigestAlgorithm.allCases.compactMap { algorithm in
+            found[algorithm].flatMap { Checksum(algorithm == .sha512 ? .sha512 : .sha256, $0) }
+        }
         modified = representation.lastModified.flatMap { HTTPDate($0) }?.secondsSinceEpoch
         disposition = fields.firstValue(of: "Content-Disposition")
         self.url = url

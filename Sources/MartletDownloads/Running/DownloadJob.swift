@@ -2,6 +2,7 @@ import Glibc
 import MartletAuthentication
 import MartletCoding
 package import MartletCore
+import MartletDigests
 import Synchronization
 
 /// One download, which may run any number of times: each run resumes where the previous one stopped, and holds the lock
@@ -143,8 +144,19 @@ package final class DownloadJob: Sendable {
         fields[.acceptEncoding] = "identity"
         fields[.range] = request.rangeField
         fields[.ifRange] = request.condition
+        // Wanted once: a digest of the file is also valid for the later parts.
+        if plan.options.checksum == nil, request.range?.lowerBound ?? 0 == 0, fields[.wantReprDigest] == nil {
+            fields[.wantReprDigest] = DigestField.preferences
+        }
         return HTTPRequest(method: .get, url: request.url, headers: fields)
     }
+
+    private var digestVerification: DigestVerificationPolicy {
+        plan.options.request.digestVerification ?? session.configuration.digestVerification
+    }
+
+    /// Whether a file without a checksum is rejected.
+    var requiresDigest: Bool { digestVerification == .required }
 
     private var redirects: RedirectPolicy { plan.options.request.redirects ?? session.configuration.redirects }
 
@@ -171,6 +183,8 @@ package final class DownloadJob: Sendable {
         options.returnsRawBody = false
         options.ignoresContentLength = false
         options.bodyLimit = nil
+        // The file is verified as a whole, because the bytes before a mismatch must not be reused either.
+        if digestVerification != .off { options.digestVerification = .off }
         options.bandwidthGroup = bandwidth
         // The session's total timeout applies to a request, not to a file.
         var defaults = session.configuration.timeouts

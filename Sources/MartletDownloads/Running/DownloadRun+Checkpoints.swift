@@ -92,6 +92,7 @@ extension DownloadRun {
         }
         var wanted = options.checksum.map { [$0] } ?? []
         for digest in file.digests where !wanted.contains(digest) { wanted.append(digest) }
+        if wanted.isEmpty, job.requiresDigest { throw missingDigest }
         if !wanted.isEmpty {
             try await verify(file.part.file, total: file.result.byteCount, wanted)
             file.result.verified = wanted
@@ -103,7 +104,7 @@ extension DownloadRun {
 
     /// Publishes a complete file on the worker that wrote its end. Blocks. After a failure ``finish()`` repeats it.
     func publishAtOnce() {
-        guard onPublication == nil else { return }
+        guard onPublication == nil, !job.requiresDigest else { return }
         let file = state.withLock { state in state.keeps && state.machine.isOneComplete ? complete(state) : nil }
         guard let file, let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified).name else {
             return

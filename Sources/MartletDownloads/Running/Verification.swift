@@ -47,6 +47,16 @@ extension DownloadRun {
         }
     }
 
+    /// The error of a file without a checksum that requires one.
+    var missingDigest: ChecksumMismatch {
+        let words = "the server sent no digest of the file, but one is required"
+        return ChecksumMismatch(
+            words: words,
+            error: HTTPError(
+                .checksumMismatch, phase: .processingResponse, message: "\(words); the received bytes are discarded",
+                wasSent: true, method: .get, url: url))
+    }
+
     /// Returns an existing file as the result, after it was compared with the checksum of the options.
     /// - Parameter fileExistsError: The error of the run, which found the file.
     /// - Throws: That error with the code `.checksumMismatch` if the file differs; as ``verify(_:total:_:)`` otherwise.

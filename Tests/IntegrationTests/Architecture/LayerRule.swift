@@ -29,6 +29,7 @@ struct LayerRule {
         "MartletCoding": ["FoundationEssentials"],
         "MartletHosts": ["FoundationEssentials"],
         "MartletStreams": ["Synchronization"],
+        "MartletDigests": ["Synchronization"],
         "MartletDiagnostics": ["FoundationEssentials"],
         "MartletDownloads": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletOffline": ["FoundationEssentials", "Synchronization"],
