@@ -27,8 +27,8 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 
 /// The features above the core. A program links those that it imports.
 let features: [Target.Dependency] = [
-    "MartletAuthentication", "MartletCookies", "MartletNetwork", "MartletFeatureSettings", "MartletCaching",
-    "MartletHosts", "MartletStreams", "MartletDiagnostics", "MartletDigests", "MartletCoding",
+    "MartletAuthentication", "MartletCookies", "MartletHSTS", "MartletNetwork", "MartletFeatureSettings",
+    "MartletCaching", "MartletHosts", "MartletStreams", "MartletDiagnostics", "MartletDigests", "MartletCoding",
 ]
 
 let package = Package(
@@ -123,6 +123,8 @@ let package = Package(
                 "MartletCore", "MartletFeatureSettings", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
+        .target(
+            name: "MartletHSTS", dependencies: ["MartletCore", "MartletFeatureSettings"], swiftSettings: strict),
         .target(
             name: "MartletNetwork",
             dependencies: ["CMartletLinux", "MartletTransport", "MartletConnections", "MartletCore", systemPackage],
@@ -327,6 +329,10 @@ let package = Package(
         .executableTarget(
             name: "MartletOfflineChild", dependencies: ["Martlet", systemPackage],
             path: "Tests/MartletOfflineChild", swiftSettings: strict),
+        .testTarget(
+            name: "MartletHSTSTests",
+            dependencies: ["MartletCore", "MartletHSTS", "Martlet", "MartletTesting", "MartletTestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "MartletXMLTests",
             dependencies: ["MartletCore", "MartletXML", "MartletTesting", "MartletTestSupport"],

@@ -8,6 +8,7 @@
 @_exported public import MartletDiagnostics
 @_exported public import MartletDigests
 @_exported public import MartletDownloads
+@_exported public import MartletHSTS
 @_exported public import MartletHosts
 @_exported public import MartletNetwork
 @_exported public import MartletOffline

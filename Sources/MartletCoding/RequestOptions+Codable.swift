@@ -22,7 +22,7 @@ extension RequestOptions: Codable {
         .init("omittedFields", \.omittedFields) { $0.isEmpty ? nil : $0 },
         .init("trailers", \.trailers) { $0.withoutSecrets.isEmpty ? nil : $0.withoutSecrets },
         .init("usesCookies", optional: \.usesCookies), .init("ignoresContentLength", optional: \.ignoresContentLength),
-        .init("bandwidth", \.bandwidth) { $0 == .none ? nil : $0 },
+        .init("usesHSTS", optional: \.usesHSTS), .init("bandwidth", \.bandwidth) { $0 == .none ? nil : $0 },
         .init("digestVerification", optional: \.digestVerification),
     ]
 

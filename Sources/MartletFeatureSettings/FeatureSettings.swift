@@ -10,6 +10,9 @@ package enum CachePartitionKey: SettingKey { package static var defaultValue: St
 /// The setting of ``RequestOptions/usesCookies``.
 package enum UsesCookiesKey: SettingKey { package static var defaultValue: Bool { true } }
 
+/// The setting of ``RequestOptions/usesHSTS``.
+package enum UsesHSTSKey: SettingKey { package static var defaultValue: Bool { true } }
+
 extension SessionConfiguration {
     /// The use that requests make of the cache; ``CacheMode/standard`` by default.
     public var cacheMode: CacheMode {
@@ -46,5 +49,11 @@ extension RequestOptions {
     public var usesCookies: Bool? {
         get { self[UsesCookiesKey.self] }
         set { self[UsesCookiesKey.self] = newValue }
+    }
+
+    /// Whether the session's HSTS store applies: to the call's URLs, and to the fields of its responses; `nil` means yes.
+    public var usesHSTS: Bool? {
+        get { self[UsesHSTSKey.self] }
+        set { self[UsesHSTSKey.self] = newValue }
     }
 }

@@ -5,8 +5,12 @@ package import MartletWire
 /// The rule that decides whether a response with a 3xx status leads to another request.
 package struct RedirectRule: Sendable {
     package let policy: RedirectPolicy
+    /// Returns the URL that a request for a target is sent to.
+    private let effective: @Sendable (HTTPURL) -> HTTPURL
 
-    package init(policy: RedirectPolicy) { self.policy = policy }
+    package init(policy: RedirectPolicy, effective: @escaping @Sendable (HTTPURL) -> HTTPURL = { $0 }) {
+        (self.policy, self.effective) = (policy, effective)
+    }
 
     /// The action after a response.
     package enum Decision: Equatable, Sendable {
@@ -59,7 +63,9 @@ package struct RedirectRule: Sendable {
         if policy.staysOnHost, RedirectRule.leavesHost(url, to: location) { return .deliver }
         guard followed < policy.limit else { return .fail(.tooMany(limit: policy.limit)) }
         let target: HTTPURL
-        do throws(HTTPURL.ParseError) { target = try url.resolving(RedirectRule.text(of: location)) } catch {
+        do throws(HTTPURL.ParseError) {
+            target = effective(try url.resolving(RedirectRule.text(of: location)))
+        } catch {
             if error.code == .unsupportedScheme { return .fail(.unsupportedScheme(error)) }
             return .fail(.malformed(error))
         }

@@ -2,10 +2,11 @@ import MartletContent
 import MartletURL
 import MartletCaching
 import MartletCore
+import MartletHSTS
 import MartletWire
 
 extension FuzzEntry {
-    /// Field values: dates, ranges, lists, numbers, media types, codings, forms and text.
+    /// Field values: dates, ranges, lists, numbers, media types, codings, forms, text, HSTS fields and files.
     ///
     /// All parsers receive the same bytes. An accepted value survives formatting and parsing.
     static let fieldValues = FuzzEntry("field-values") { (bytes) throws(FuzzFinding) in
@@ -19,6 +20,18 @@ extension FuzzEntry {
         try checkCodings(text)
         try checkForm(text)
         try checkText(bytes)
+        try checkHSTS(bytes)
+    }
+
+    private static func checkHSTS(_ bytes: [UInt8]) throws(FuzzFinding) {
+        if let field = StrictTransportSecurity(bytes) {
+            let text = "max-age=\(field.maximumAge)\(field.includesSubdomains ? "; includeSubDomains" : "")"
+            try require(StrictTransportSecurity(text.utf8) == field, "\(text) reads back otherwise")
+        }
+        let entries = HSTSFile.content(bytes).entries
+        let text = HSTSFile.text(of: entries.values)
+        let again = HSTSFile.content(Array(text.utf8))
+        try require(again.entries == entries && again.malformedLines.isEmpty, "\(text) reads back otherwise")
     }
 
     private static func checkDates(_ text: String) throws(FuzzFinding) {

@@ -15,29 +15,31 @@ struct GetRunner: Sendable {
             let caller = try await CredentialPlan.load(group)
             planned.append(try TransferPlan.plans(for: group, from: number, caller: caller))
         }
+        let hsts = try HSTSPlan(groups)
         let caches = try await CachePlan(groups)
         var log: HARFile?
         if let name = global.harFile { log = try await HARFile(name) }
         var session: HTTPSession?
         let result: Result<ExitStatus, UsageError>
-        do throws(UsageError) { result = .success(try await run(planned, global, log, caches, &session)) } catch {
+        do throws(UsageError) { result = .success(try await run(planned, global, log, caches, hsts, &session)) } catch {
             result = .failure(error)
         }
         await log?.close()
+        await hsts.save(global)
         await caches.end(session)
         return try result.get()
     }
 
     private func run(
         _ planned: [[TransferPlan]], _ global: GlobalOptions, _ log: HARFile?, _ caches: CachePlan,
-        _ session: inout HTTPSession?
+        _ hsts: HSTSPlan, _ session: inout HTTPSession?
     ) async throws(UsageError) -> ExitStatus {
         // As in curl, all groups share their cookies.
         let jar = CookiePlan.makeJar()
         var status = ExitStatus.success
         var waiting: [Transfer] = []
         for (group, plans) in zip(groups, planned) {
-            let view = try await self.view(of: &session, for: group, plans, caches, jar)
+            let view = try await self.view(of: &session, for: group, plans, caches, hsts, jar)
             if let name = group.headsFile {
                 do throws(OutputError) { try await Console.write([], toFile: name, .truncate) } catch {
                     let error = UsageError("option -D: \(error)", status: .writeFailed)
@@ -72,9 +74,10 @@ struct GetRunner: Sendable {
     /// The session for a group: a view that shares the connections of all groups.
     private func view(
         of session: inout HTTPSession?, for group: TransferOptions, _ plans: [TransferPlan], _ caches: CachePlan,
-        _ jar: CookieJar
+        _ hsts: HSTSPlan, _ jar: CookieJar
     ) async throws(UsageError) -> HTTPSession {
-        let usesTLS = plans.contains { $0.url.scheme == .https } || group.redirects.followsRedirects
+        let usesTLS =
+            plans.contains { $0.url.scheme == .https } || group.redirects.followsRedirects || group.hstsFile != nil
         var configuration = try await SessionPlan.configuration(for: group, usesTLS: usesTLS, jar: jar)
         if groups.global.isParallel {
             let limit = groups.global.parallelLimit
@@ -82,6 +85,7 @@ struct GetRunner: Sendable {
             configuration.pool.totalConnections = max(configuration.pool.totalConnections, limit)
         }
         caches.apply(group, to: &configuration)
+        configuration.hsts = hsts.store(for: group)
         let view = session?.with { $0 = configuration } ?? ProgramSessions.shared.make(configuration)
         session = session ?? view
         return view

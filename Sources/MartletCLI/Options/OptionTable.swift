@@ -4,7 +4,7 @@ import Martlet
 enum OptionTable {
     static let all =
         request + conditions + body + output + redirects + callers + cookies + retries + connection + proxy + security
-        + caching + general + rejected
+        + hsts + caching + general + rejected
 
     private static let request: [CurlOption] = [
         .list("--url URL", "Fetch this URL, as if it were given without an option", \.urls) { $0 },
@@ -224,6 +224,10 @@ enum OptionTable {
         .toggle("-j, --junk-session-cookies", "Ignore session cookies in files of -b", \.dropsSessionCookies),
     ]
 
+    static let hsts: [CurlOption] = [
+        .value("--hsts FILE", "Use https for hosts that ask for it (HSTS), and store them in a file", \.hstsFile)
+    ]
+
     static let retries: [CurlOption] = [
         .value("--retry NUMBER", "Retry this many times after transient errors", \.retries.count, OptionValues.number),
         .seconds("--retry-delay", "Wait this long before each retry; by default 1, doubled each time", \.retries.delay),
@@ -294,7 +298,7 @@ enum OptionTable {
         "TLS older than 1.2 is not supported": "tlsv1.0 tlsv1.1 sslv2/2 sslv3/3 ssl ssl-reqd ssl-allow-beast",
         "this part of TLS is not supported": """
         curves engine egd-file false-start no-npn random-file cert-status ssl-auto-client-cert ssl-no-revoke \
-        ssl-revoke-best-effort tlsauthtype tlspassword tlsuser alt-svc hsts
+        ssl-revoke-best-effort tlsauthtype tlspassword tlsuser alt-svc
         """,
         "this is not supported": """
         request-target url-query local-port tcp-fastopen tr-encoding proto proto-default disallow-username-in-url \

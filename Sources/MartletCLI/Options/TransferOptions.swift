@@ -104,6 +104,8 @@ struct TransferOptions: Sendable {
     var cookieFiles: [String] = []
     var cookieOutput: String?
     var dropsSessionCookies = false
+    /// The file of `--hsts`; empty for a store in memory.
+    var hstsFile: String?
 
     var retries = RetryPlan()
 

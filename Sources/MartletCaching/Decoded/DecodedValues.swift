@@ -141,7 +141,7 @@ struct DecodedSharingKey: Hashable, Sendable {
             // Distinguishes empty settings, which override the session's, from none.
             authentication?.attemptLimit, options.usesCookies, options.idempotencyKey, options.bandwidth,
             options.bandwidthGroup?.number, options.cacheMode, options.cachePartition,
-            options.allowsResendingNonIdempotentMethods,
+            options.allowsResendingNonIdempotentMethods, options.usesHSTS,
         ])
     }
 }

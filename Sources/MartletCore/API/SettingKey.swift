@@ -74,12 +74,15 @@ package protocol StageKey: SettingKey {
     static func isActive(_ value: Value) -> Bool
     /// Returns the stage for one call; `nil` if it is not needed.
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)?
+    /// Returns a function that replaces the URLs of calls before anything is derived from them; `nil` without one.
+    static func urlReplacement(_ value: Value) -> (@Sendable (HTTPURL, RequestOptions) -> HTTPURL)?
     /// Returns the response to a call that needs no other stage; `nil` if it is not available without waiting.
     static func immediateResponse(_ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl)
         -> StreamedResponse?
 }
 
 extension StageKey {
+    package static func urlReplacement(_ value: Value) -> (@Sendable (HTTPURL, RequestOptions) -> HTTPURL)? { nil }
     package static func immediateResponse(
         _ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl
     ) -> StreamedResponse? { nil }

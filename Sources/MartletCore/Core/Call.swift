@@ -50,6 +50,13 @@ package final class Call: Sendable {
                 message: "CONNECT opens tunnels through proxies and is not a request", method: method, url: url)
         }
         if let error = settings.headerError { throw error }
+        var givenRequest = givenRequest
+        let given = url
+        let url = settings.effective(given, options)
+        if url != given {
+            givenRequest?.scheme = url.scheme.rawValue
+            givenRequest?.authority = url.hostFieldValue
+        }
         if options.hasTrailers { _ = try options.trailers.checked(url) }
         let address = url.withoutUserInfo
         if settings.isWithoutProxies, options.proxy == nil {
@@ -207,7 +214,7 @@ package final class Call: Sendable {
     /// Returns the call with a request that a middleware or a delegate made.
     package func adapted(_ request: HTTPRequest) throws(HTTPError) -> Call {
         if request == publicRequest { return self }
-        let url = try HTTPSession.url(of: request)
+        let url = settings.effective(try HTTPSession.url(of: request), options)
         var fields = request.headerFields
         var options = options
         let leavesOrigin = url.origin != self.url.origin

@@ -28,6 +28,8 @@ package final class SessionSettings: Sendable {
     let stages: [StageSource]
     /// The stages of calls without options of their own.
     let activeStages: [StageSource]
+    /// The functions of features that replace URLs.
+    private let urlReplacements: [@Sendable (HTTPURL, RequestOptions) -> HTTPURL]
     /// All middleware of the session, for the events of calls.
     let middleware: [any HTTPMiddleware]
     /// Whether each call is reported: to the delegate, middleware, or instruments.
@@ -56,6 +58,7 @@ package final class SessionSettings: Sendable {
         features = configuration.settings.stages
         stages = StageSource.pipeline(configuration, features)
         activeStages = stages.filter { $0.isActive(configuration) }
+        urlReplacements = features.compactMap { $0.urlReplacement(configuration) }
         self.configuration = configuration
         coding = ResponseCoding(configuration)
         #if Metrics
@@ -68,6 +71,11 @@ package final class SessionSettings: Sendable {
 
     /// The value of a feature's setting; the key's default if it was not set.
     package subscript<Key: SettingKey>(_ key: Key.Type) -> Key.Value { configuration.settings[key] ?? Key.defaultValue }
+
+    /// Returns the URL that a request is sent to: the same, or its replacement by a feature.
+    package func effective(_ url: HTTPURL, _ options: RequestOptions) -> HTTPURL {
+        urlReplacements.reduce(url) { $1($0, options) }
+    }
 
     /// Returns the instruments that measure or trace a call.
     func instruments(for call: Call, pool: ConnectionPool) -> [any CallInstrument] {

@@ -248,6 +248,9 @@ struct StageSource: Sendable {
     var immediateResponse: @Sendable (Call, SessionCore, Dialer, TransferControl) -> StreamedResponse? = { _, _, _, _ in
         nil
     }
+    var urlReplacement: @Sendable (SessionConfiguration) -> (@Sendable (HTTPURL, RequestOptions) -> HTTPURL)? = { _ in
+        nil
+    }
 
     func isOwn(at position: StagePosition) -> Bool { isOwn && self.position == position }
 
@@ -261,7 +264,8 @@ struct StageSource: Sendable {
     private static func own<Key: StageKey>(_ key: Key.Type) -> StageSource {
         StageSource(
             key: ObjectIdentifier(key), position: Key.position, isActive: { Key.isActive($0[key]) },
-            stage: { Key.stage(for: $0, $1) }, immediateResponse: { Key.immediateResponse($0, $1, $2, $3) })
+            stage: { Key.stage(for: $0, $1) }, immediateResponse: { Key.immediateResponse($0, $1, $2, $3) },
+            urlReplacement: { Key.urlReplacement($0[key]) })
     }
 
     private static func feature<Key: FeatureKey>(_ key: Key.Type) -> StageSource {

@@ -29,7 +29,7 @@ struct RedirectStage: CallStage {
     /// - Parameter call: The request before later stages changed it.
     private func redirected(_ answer: StreamedResponse, _ call: Call) async throws -> Call? {
         let (head, request) = (answer.head, answer.call)
-        let rule = RedirectRule(policy: call.redirectPolicy)
+        let rule = RedirectRule(policy: call.redirectPolicy) { call.settings.effective($0, call.options) }
         func decision(isReplayable: Bool) -> RedirectRule.Decision {
             rule.decide(
                 head, from: request.url, method: request.method, isReplayable: isReplayable,

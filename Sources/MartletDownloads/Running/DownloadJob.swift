@@ -162,7 +162,8 @@ package final class DownloadJob: Sendable {
 
     /// Whether a redirect led to another origin than that of the URL, to which no credentials may be sent.
     private func isCrossOrigin(_ request: DownloadRequest) -> Bool {
-        request.url.origin != url.origin && !redirects.sendsCredentialsCrossOrigin
+        let urls = [url, session.settings.effective(url, plan.options.request)]
+        return !urls.contains { $0.origin == request.url.origin } && !redirects.sendsCredentialsCrossOrigin
     }
 
     /// Returns the options of a request that override the session's configuration.

@@ -57,7 +57,7 @@ package struct CivilDate: Equatable, Sendable {
     package init(year: Int64, month: Int, day: Int) { (self.year, self.month, self.day) = (year, month, day) }
 
     /// Creates the day that is a number of days after 1970-01-01.
-    init(daysSinceEpoch: Int64) {
+    package init(daysSinceEpoch: Int64) {
         // Days since 0000-03-01; an era is the 400 years after which the calendar repeats.
         let days = daysSinceEpoch + 719_468
         let era = (days >= 0 ? days : days - 146_096) / 146_097

@@ -24,6 +24,7 @@ struct LayerRule {
         "MartletCredentials": ["FoundationEssentials", "Synchronization"],
         "MartletCore": ["FoundationEssentials", "Synchronization"],
         "MartletCookies": ["FoundationEssentials", "Synchronization"],
+        "MartletHSTS": ["FoundationEssentials", "Synchronization"],
         "MartletNetwork": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletCaching": ["FoundationEssentials", "Synchronization"],
         "MartletCoding": ["FoundationEssentials"],

@@ -7,7 +7,7 @@ struct RejectedOptionTests {
         "--ntlm", "--negotiate", "--aws-sigv4", "--preproxy", "--socks4", "--proxy-header",
         "--proxy-negotiate", "--proxy-ntlm", "--rate", "--xattr",
         "--libcurl", "--http2", "--http3", "--http0.9", "--tlsv1.0", "--sslv3", "-2", "-M",
-        "--request-target", "--url-query", "--trace", "--proto", "-t", "-Q", "-a", "--hsts", "-l",
+        "--request-target", "--url-query", "--trace", "--proto", "-t", "-Q", "-a", "-l",
     ]
 
     @Test(

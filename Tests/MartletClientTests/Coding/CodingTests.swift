@@ -105,6 +105,7 @@ struct CodingTests {
         options.trailers[.contentType] = "x/y"
         options.proxy = try .http("proxy.example:3128")
         options.usesCookies = false
+        options.usesHSTS = false
         options.bandwidth.download = .bytesPerSecond(3)
         options.returnsRawBody = true
         options.ignoresContentLength = true

@@ -310,7 +310,7 @@ extension BugClass {
             .test("An ambiguous URL is rejected without a connection"), .test("User info is never parsed as the host"),
             .test("Every spelling of an IPv4 address becomes dotted decimal"),
             .test("A port must consist of digits and be within 1–65535")),
-        BugClass(60, "HSTS under another spelling", .awaits("HSTS, which is not offered")),
+        BugClass(60, "HSTS under another spelling", .test("Every spelling of a host is one entry")),
         BugClass(
             61, "time that grows with the square",
             .test("A megabyte of commas in a list field is parsed in linear time"),

@@ -81,7 +81,7 @@ struct SettingsMergeTests {
         Row(
             name: "bandwidthGroup", set: { $0.bandwidthGroup = $1 ? groups.call : groups.host },
             text: { "\($0.bandwidthGroup?.number ?? 0)" }),
-        .option("usesCookies", \.usesCookies, false, true),
+        .option("usesCookies", \.usesCookies, false, true), .option("usesHSTS", \.usesHSTS, false, true),
         .option("cacheMode", \.cacheMode, .reload, .onlyIfCached),
         .option("cachePartition", \.cachePartition, "h", "c"),
         .option("meteredNetworks", \.meteredNetworks, .denied, .allowed),
@@ -115,7 +115,7 @@ struct SettingsMergeTests {
         let stored = Set(names(options) + names(content)).subtracting(["box", "settings"])
         #expect(stored.count > 15)
         let features: Set = [
-            "usesCookies", "cacheMode", "cachePartition", "meteredNetworks", "authentication",
+            "usesCookies", "usesHSTS", "cacheMode", "cachePartition", "meteredNetworks", "authentication",
         ]
         #expect(Set(SettingsMergeTests.rows.map(\.name)) == stored.union(features))
     }
