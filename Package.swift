@@ -43,8 +43,9 @@ let package = Package(
     ],
     // None is enabled by default, because each trait adds libraries or packages.
     traits: [
-        .trait(name: "Brotli", description: "Ask for and undo the content coding br, with libbrotlidec"),
-        .trait(name: "Zstandard", description: "Ask for and undo the content coding zstd, with libzstd"),
+        .trait(
+            name: "Brotli", description: "Decode and encode the content coding br, with libbrotlidec and libbrotlienc"),
+        .trait(name: "Zstandard", description: "Decode and encode the content coding zstd, with libzstd"),
         .trait(name: "Metrics", description: "Count calls, bytes and connections with swift-metrics"),
         .trait(name: "Tracing", description: "Make a span of each call with swift-distributed-tracing"),
         .trait(
@@ -300,6 +301,13 @@ let package = Package(
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletContent", "MartletCore", "MartletCaching", "MartletDigests",
                 "MartletDownloads", "Martlet", "MartletTesting", "MartletTestSupport", httpTypes, systemPackage,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MartletCompressionTests",
+            dependencies: [
+                "MartletWire", "MartletURL", "MartletTransport", "MartletContent", "MartletCore", "MartletDiagnostics",
+                "MartletOffline", "Martlet", "MartletTesting", "MartletTestSupport", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .testTarget(

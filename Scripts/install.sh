@@ -23,7 +23,7 @@ is_present() {
         libssl-dev) pkg-config --exists 'openssl >= 3.0' ;;
         zlib1g-dev) pkg-config --exists zlib ;;
         libexpat1-dev) pkg-config --exists expat ;;
-        libbrotli-dev) pkg-config --exists libbrotlidec ;;
+        libbrotli-dev) pkg-config --exists libbrotlidec libbrotlienc ;;
         libzstd-dev) pkg-config --exists libzstd ;;
         libpng-dev) pkg-config --exists libpng ;;
         libturbojpeg0-dev) pkg-config --exists libturbojpeg ;;

@@ -2,5 +2,6 @@
 #define MARTLET_CBROTLI_SHIM_H
 
 #include <brotli/decode.h>
+#include <brotli/encode.h>
 
 #endif

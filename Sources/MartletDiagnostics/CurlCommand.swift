@@ -141,12 +141,18 @@ extension HTTPRequest {
 
     /// Returns the request as a curl command line, quoted for a POSIX shell.
     ///
-    /// Fields that curl adds itself (`User-Agent`, `Accept`) are not removed. A body that is not text is piped in by
+    /// Fields that curl adds itself (`User-Agent`, `Accept`) are not removed. The command sends a compressed body
+    /// uncompressed, because curl cannot compress it. A body that is not text is piped in by
     /// `printf`. A body above 64 KiB, or a stream, has to be supplied on standard input.
     /// - Parameter mask: The secrets to mask; ``SecretRedaction/none`` gives a working command with all secrets.
     public func curlCommand(body: HTTPBody = .none, mask: SecretRedaction = .standard) -> String {
         var command = CurlCommand(mask: mask)
-        command.add(self, hasBody: body.isPresent)
+        var request = self
+        if let compression = body.compression {
+            request.headerFields[.contentEncoding] = compression.fieldValue(
+                after: headerFields[fields: .contentEncoding].map(\.value), isApplied: false)
+        }
+        command.add(request, hasBody: body.isPresent)
         command.add(body, contentType: headerFields[.contentType])
         return command.text
     }

@@ -20,6 +20,10 @@ struct HARRequest {
         var fields = sentFields
         if fields[.hostField] == nil { fields[.hostField] = request.headerFields[.hostField] ?? url.hostFieldValue }
         if let type = body.contentType, fields[.contentType] == nil { fields[.contentType] = type }
+        if let compression = body.compression {
+            fields[.contentEncoding] = compression.fieldValue(
+                after: fields[fields: .contentEncoding].map(\.value), isApplied: body.length != 0)
+        }
         return fields
     }
 
@@ -30,11 +34,14 @@ struct HARRequest {
             ("httpVersion", "HTTP/1.1"), ("cookies", cookies),
             ("headers", .named(fields.map { ($0.name.rawName, mask.value(of: $0.name, $0.value)) })),
             ("queryString", query(url.query ?? "")), ("headersSize", -1),
-            ("bodySize", JSONValue(body.isPresent ? body.length.map { Int64(clamping: $0) } ?? -1 : 0)),
+            ("bodySize", JSONValue(body.isPresent ? sentLength.map { Int64(clamping: $0) } ?? -1 : 0)),
         ])
         if body.isPresent { members["postData"] = postData }
         return .object(members)
     }
+
+    /// The number of bytes that were sent, which is not known for a compressed body.
+    private var sentLength: UInt64? { body.compression == nil || body.length == 0 ? body.length : nil }
 
     private var cookies: JSONValue {
         let isHidden = mask.fields.contains(.cookie)

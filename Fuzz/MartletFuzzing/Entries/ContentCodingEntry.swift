@@ -9,7 +9,8 @@ extension FuzzEntry {
     /// for a body in pieces, in bytes.
     ///
     /// The output and the error depend neither on how the bytes arrive nor on the buffer, and the output stays within
-    /// the limit. The ratio is checked only between calls, so with it only the limits are checked.
+    /// the limit. The ratio is checked only between calls, so with it only the limits are checked. The payload itself,
+    /// compressed in pieces, decodes to itself.
     static let contentCoding = FuzzEntry("content-coding") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let codings = codings(input[0])
@@ -27,6 +28,29 @@ extension FuzzEntry {
             try require(pieces == whole, "\(pieces) when \(other), and \(whole) at once")
         }
         try checkStored(input.payload)
+        for arrival in arrivals { try checkRoundTrip(input.payload, arrival) }
+    }
+
+    /// Checks that any bytes, compressed as they arrive, decode to themselves.
+    private static func checkRoundTrip(_ bytes: [UInt8], _ arrivals: Arrivals) throws(FuzzFinding) {
+        for compression in [BodyCompression.gzip, .deflate] {
+            var (encoded, position, isFinished) = ([UInt8](), 0, false)
+            do throws(ContentEncodingError) {
+                let encoder = try ContentEncoder(compression)
+                for end in arrivals {
+                    while position < end || (end == bytes.count && !isFinished) {
+                        let piece = try encoder.encode(bytes[position..<end], endOfInput: end == bytes.count)
+                        encoded += piece.bytes
+                        position += piece.consumed
+                        isFinished = piece.isFinished
+                    }
+                }
+            } catch { throw FuzzFinding("\(error)") }
+            let decoded = try DecodedBody(
+                encoded, .whole(encoded.count), [compression.coding], DecompressionLimits(), room: 4096)
+            try require(
+                decoded.error == nil && decoded.bytes == bytes, "a body in \(compression.coding) is \(decoded)")
+        }
     }
 
     private static func codings(_ control: UInt8) -> [ContentCoding] {

@@ -118,7 +118,7 @@ public struct HTTPHop: Hashable, Sendable {
         case redirect
         /// The server or the proxy requested credentials.
         case challenge
-        /// The request failed, or its response was a temporary error such as 503.
+        /// The request failed, its response was a temporary error such as 503, or a 415 rejected its compressed body.
         case retry
         /// A middleware sent another request.
         case middleware

@@ -26,11 +26,13 @@ public struct HTTPBody: Sendable {
         case failure(any Error)
     }
 
-    package let storage: Storage
+    package private(set) var storage: Storage
     /// The value of `Content-Type`, unless the request sets it; `nil` for none.
     public var contentType: String?
     /// The trailer that is sent after the body if it is sent in chunks.
     package var trailer: BodyTrailer?
+    /// The compression of the body while it is sent; `nil` for none.
+    package var compression: BodyCompression?
 
     package init(_ storage: Storage, contentType: String?) { (self.storage, self.contentType) = (storage, contentType) }
 
@@ -97,6 +99,23 @@ public struct HTTPBody: Sendable {
         HTTPBody(.once(length: length, SingleUseSource(SequenceSource(pieces))), contentType: contentType)
     }
 
+    /// Returns the body compressed with a content coding while it is sent (RFC 9110 §8.4). A second call replaces the
+    /// coding of the first.
+    ///
+    /// Bytes in memory up to 1 MiB are compressed first and sent with `Content-Length`, or uncompressed if they would not
+    /// be smaller. Larger and other bodies are compressed piece by piece and sent in chunks. Empty bodies are not
+    /// compressed. `Content-Encoding` is set to match; see <doc:Uploads>. All properties of the body, and ``pieces``,
+    /// remain those of the uncompressed body. After a 415, the call repeats the request once without compression, if the
+    /// body can be sent again.
+    /// - Parameter level: A number from 1 (fast) to the coding's maximum (small); see ``BodyCompression``. Other values
+    ///   are clamped. `nil` (the default) for the default of the coding.
+    public func compressed(_ coding: BodyCompression, level: Int? = nil) -> HTTPBody {
+        var body = self
+        body.compression = coding
+        body.compression?.level = level
+        return body
+    }
+
     /// The condition under which the body can be sent again.
     public var replay: Replay {
         switch storage {
@@ -150,14 +169,14 @@ public struct HTTPBody: Sendable {
 
     /// Returns the body with its value encoded, or a form with the values of its parts encoded; other bodies unchanged.
     package func encoded(by encoder: @autoclosure () -> BodyEncoder) -> HTTPBody {
+        var body = self
         switch storage {
         case .value(let value):
-            do { return HTTPBody(.bytes(try encoder().bytes(of: value)), contentType: contentType) } catch {
-                return HTTPBody(.failure(error), contentType: contentType)
-            }
-        case .multipart(let content) where content.holdsValues: return content.encoded(by: encoder(), as: contentType)
-        default: return self
+            do { body.storage = .bytes(try encoder().bytes(of: value)) } catch { body.storage = .failure(error) }
+        case .multipart(let content) where content.holdsValues: body.storage = content.encoded(by: encoder())
+        default: break
         }
+        return body
     }
 
     /// Whether there is a body, which may be empty.

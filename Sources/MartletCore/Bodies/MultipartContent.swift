@@ -40,14 +40,14 @@ package struct MultipartContent: Sendable {
     /// Whether any part is a value that is not encoded yet.
     var holdsValues: Bool { parts.contains(where: \.holdsValue) }
 
-    /// Returns the form with its values encoded; if a value cannot be encoded, a body with the first error.
-    func encoded(by encoder: BodyEncoder, as contentType: String?) -> HTTPBody {
+    /// Returns the form with its values encoded; if a value cannot be encoded, the first error.
+    func encoded(by encoder: BodyEncoder) -> HTTPBody.Storage {
         let parts = parts.map { part in
             MultipartForm.Part(
                 name: part.name, head: part.head, body: part.body.encoded(by: encoder), filename: part.filename)
         }
-        for part in parts { if case .failure = part.body.storage { return part.body } }
-        return HTTPBody(.multipart(MultipartContent(parts: parts, boundary: boundary)), contentType: contentType)
+        for part in parts { if case .failure = part.body.storage { return part.body.storage } }
+        return .multipart(MultipartContent(parts: parts, boundary: boundary))
     }
 
     /// The whole form, if it is one segment in memory.

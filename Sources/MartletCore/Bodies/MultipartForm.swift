@@ -103,6 +103,10 @@ public struct MultipartForm: Sendable {
         _ name: String, _ body: HTTPBody, filename: String? = nil, headers: KeyValuePairs<String, String> = [:]
     ) {
         if case .failure(let error) = body.storage { failure = failure ?? error }
+        if body.compression != nil {
+            let message = "the part “\(name)” cannot be compressed: compress the whole form instead"
+            failure = failure ?? HTTPError(.invalidRequest, phase: .preparing, message: message)
+        }
         do throws(MultipartError) {
             var head = PartHead(quoting: quoting)
             try head.disposition(name: name, filename: filename)

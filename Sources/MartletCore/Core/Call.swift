@@ -260,6 +260,14 @@ package final class Call: Sendable {
         Call(self, supplement: supplement, hops: hops, observer: observer, body: body)
     }
 
+    /// The call with its body sent uncompressed.
+    var uncompressed: Call {
+        guard body.compression?.isEnabled == true else { return self }
+        var body = body
+        body.compression?.isEnabled = false
+        return with(body)
+    }
+
     func observed(by observer: CallEventEmitter) -> Call {
         Call(self, supplement: supplement, hops: hops, observer: observer)
     }

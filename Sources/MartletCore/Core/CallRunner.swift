@@ -158,6 +158,7 @@ struct CallAttemptState {
     /// can be read only once survives a connection that accepts no byte.
     private var request: ExchangeRequest?
     private var expectsContinue = false
+    private var isCompressed = false
     /// The wait for the request's turn (``SessionConfiguration/requestInterval``).
     var turnWait = Duration.zero
     /// The time when a connection was requested.
@@ -193,6 +194,7 @@ struct CallAttemptState {
     /// Composes the request with an opened body.
     @inline(never) mutating func compose(_ runner: CallRunner, _ body: RequestComposer.PreparedBody) throws {
         request = try composer.compose(body)
+        isCompressed = body.isCompressed
         announce(runner)
     }
 
@@ -346,7 +348,9 @@ struct CallAttemptState {
             runner.control.expectBody(of: length)
             return .answer(
                 StreamedResponse(
-                    call: runner.call, channel: .exchange(exchange), head: head, codings: codings,
+                    // A body that was not compressed is not rejected for its coding.
+                    call: isCompressed ? runner.call : runner.call.uncompressed, channel: .exchange(exchange),
+                    head: head, codings: codings,
                     expectedContentLength: length, hasTrailers: framing == .chunked, interim: interim, attempts: number,
                     waited: waited))
         }

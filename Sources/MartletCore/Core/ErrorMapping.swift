@@ -79,7 +79,8 @@ extension HTTPError {
             message = cause.description
             underlying = cause
         case .source(let cause):
-            code = cause is StorageError ? .fileFailed : .bodySourceFailed
+            let isMismatch = cause is CompressedBody.LengthError
+            code = cause is StorageError ? .fileFailed : isMismatch ? .bodyLengthMismatch : .bodySourceFailed
             message = "the body's source failed: \(cause)"
             underlying = cause
         case .lengthMismatch(let announced, let actual):

@@ -13,6 +13,8 @@ struct RequestComposer {
     struct PreparedBody: Sendable {
         var body: OutgoingBody
         var length: UInt64?
+        /// Whether the body is compressed, as ``HTTPBody/compressed(_:level:)`` demands.
+        var isCompressed = false
 
         var isChunked: Bool { if case .source(_, nil) = body { true } else { false } }
 
@@ -57,6 +59,11 @@ struct RequestComposer {
         if let proxyAuthorization { try encoder.field(name: "Proxy-Authorization", value: proxyAuthorization) }
         if let type = call.body.contentType, fields[.contentType] == nil, !isOmitted(.contentType) {
             try encoder.field(name: "Content-Type", value: type)
+        }
+        if let codings = call.body.compression?.fieldValue(
+            after: call.sentFields.values(of: "content-encoding"), isApplied: prepared.isCompressed)
+        {
+            try encoder.field(name: "Content-Encoding", value: codings)
         }
         if isChunked {
             try encoder.framing(.chunked)
@@ -106,6 +113,7 @@ struct RequestComposer {
                 else { continue }
                 expectsContinue = true
             }
+            if isField(index, "content-encoding"), call.body.compression != nil { continue }
             if isField(index, "content-type"), let type = call.body.contentType {
                 // The body's type takes precedence over a default of the session.
                 guard call.fields.contains(.contentType) else { continue }
@@ -138,19 +146,43 @@ struct RequestComposer {
     /// Opens the body, determines its length, and checks the caller's `Content-Length` and `Transfer-Encoding`.
     func prepareBody() async throws(HTTPError) -> PreparedBody {
         if let prepared = try prepareBodyAtOnce() { return prepared }
-        let (source, length): (any RequestBodySource, UInt64?)
-        do throws(HTTPError) { (source, length) = try await call.body.open() } catch {
-            throw error.about(call.method, call.url)
+        do {
+            if let compression, case .success(let bytes)? = call.body.bytesInMemory,
+                bytes.count <= BodyCompression.collectedByteCount
+            {
+                let compressed = try await BlockingThreadPool.shared.run { () throws(ContentEncodingError) in
+                    try compression.compressed(bytes)
+                }
+                return try framed(bytes: compressed ?? bytes, isCompressed: compressed != nil)
+            }
+            let (source, length) = try await call.body.open()
+            guard let compression, length != 0 else {
+                return try framed(PreparedBody(body: .source(source, length: length), length: length))
+            }
+            let compressed = try CompressedBody(compression, length: length) { try await source.next() }
+            return try framed(PreparedBody(body: .source(compressed, length: nil), isCompressed: true))
+        } catch let error as HTTPError { throw error.about(call.method, call.url) } catch {
+            throw call.error(.systemFailed, .preparing, "\(error)", underlying: error)
         }
-        return try framed(PreparedBody(body: .source(source, length: length), length: length))
+    }
+
+    /// The compression to apply to the body; `nil` for none.
+    private var compression: BodyCompression? {
+        call.body.compression.flatMap { $0.applies(to: call.sentFields, call.options.trailers) ? $0 : nil }
     }
 
     /// Prepares the body if it can be opened without waiting, as most can: the first step of ``prepareBody()``.
     func prepareBodyAtOnce() throws(HTTPError) -> PreparedBody? {
         if call.supplement?.withholdsBody == true { return PreparedBody(body: .bytes([]), length: 0) }
         if !call.body.isPresent { return try framed(PreparedBody(body: .none)) }
-        guard case .success(let bytes)? = call.body.bytesInMemory else { return nil }
-        return try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count)))
+        guard case .success(let bytes)? = call.body.bytesInMemory, bytes.isEmpty || compression == nil else {
+            return nil
+        }
+        return try framed(bytes: bytes)
+    }
+
+    private func framed(bytes: [UInt8], isCompressed: Bool = false) throws(HTTPError) -> PreparedBody {
+        try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count), isCompressed: isCompressed))
     }
 
     /// Reads a source with a declared length of 0.
@@ -183,6 +215,9 @@ struct RequestComposer {
             }
             prepared.makeChunked()
         } else if let announced = fields[.contentLength] {
+            guard compression == nil else {
+                throw rejection("Content-Length is set, but the length of a compressed body is not known in advance")
+            }
             guard let length = UInt64(announced), announced.utf8.allSatisfy({ (48...57).contains($0) }) else {
                 throw rejection("Content-Length must be one plain number; it was “\(announced)”")
             }
@@ -207,6 +242,8 @@ struct RequestComposer {
         return prepared
     }
 }
+
+extension CompressedBody: RequestBodySource {}
 
 extension RequestEncoder {
     mutating func field(of block: FieldBlock, at index: Int) throws(WireError) {

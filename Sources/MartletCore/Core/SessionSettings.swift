@@ -159,7 +159,7 @@ private final class DefaultFields: Sendable {
     /// Creates the default fields; `nil` if they differ from request to request, or cannot be encoded.
     init?(_ configuration: SessionConfiguration) {
         let defaults = configuration.headers.fields
-        let dependent: [HTTPField.Name] = [.contentType, .proxyAuthorization, .connection, .expect]
+        let dependent: [HTTPField.Name] = [.contentType, .contentEncoding, .proxyAuthorization, .connection, .expect]
         guard !defaults.contains(where: { RequestComposer.isSetHere($0.name) || dependent.contains($0.name) }) else {
             return nil
         }

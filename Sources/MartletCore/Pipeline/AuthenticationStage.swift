@@ -188,7 +188,7 @@ extension Call {
         let known: AuthenticatedBody =
             switch body.storage {
             case .none: .bytes([])
-            case .bytes(let bytes): .bytes(bytes)
+            case .bytes(let bytes) where body.compression == nil: .bytes(bytes)
             default: .unknown
             }
         return AuthenticatedRequest(

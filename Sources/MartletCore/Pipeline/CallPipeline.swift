@@ -1,6 +1,6 @@
 /// A stage of a call: it may change the request, pass it on, and inspect the response.
 ///
-/// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network
+/// The order of the stages is: redirects, retries, middleware, instruments, compression, authentication, cookies, cache, network
 /// middleware, network. The list of a call contains only the stages that the call needs.
 package protocol CallStage: Sendable {
     /// Returns the response to a request.
@@ -291,7 +291,7 @@ struct StageSource: Sendable {
         let first = [retry] + stages(configuration.middleware) + features.filter { $0.position == .request }
         let hasAuthentication = features.contains { $0.isOwn(at: .authentication) }
         let last = features.filter { $0.position != .request } + stages(configuration.networkMiddleware)
-        return first + [instruments] + (hasAuthentication ? [] : [authentication]) + last
+        return first + [instruments, compression] + (hasAuthentication ? [] : [authentication]) + last
     }
 
     private var place: Int { 2 * position.rawValue + (isOwn ? 1 : 0) }
@@ -304,6 +304,11 @@ struct StageSource: Sendable {
         call.observer.flatMap { $0.hasInstruments ? InstrumentStage(observer: $0) : nil }
     }
 
+    /// A middleware may compress the body of any call that has one.
+    private static let compression = StageSource(position: .request, isActive: { _ in false }) { call, progress in
+        call.body.isPresent ? CompressionStage(progress) : nil
+    }
+
     /// The stage for sessions without authentication settings: it uses the credentials of the URL and of the delegate.
     private static let authentication = StageSource(position: .authentication, isActive: { $0.delegate != nil }) {
         call, progress in
@@ -314,7 +319,7 @@ struct StageSource: Sendable {
 
 extension Call {
     /// Whether the call may need stages in addition to those of its session.
-    var addsStages: Bool { options.hasStages || urlCredentials != nil }
+    var addsStages: Bool { options.hasStages || urlCredentials != nil || body.compression != nil }
 
     /// The stages that the call may need, in the order of the pipeline.
     var stageSources: [StageSource] {

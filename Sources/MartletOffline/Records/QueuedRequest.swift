@@ -21,7 +21,10 @@ package struct QueuedRequest: Hashable, Sendable {
     package var idempotencyKey: String?
     /// The `Content-Type`, unless it is among the fields.
     package var contentType: String?
+    /// The body, uncompressed.
     package var body = QueuedBody.none
+    /// The compression of the body while it is sent.
+    package var compression: BodyCompression?
     /// The time of submission, in milliseconds since 1970.
     package var submitted: Int64
     /// The time of expiry, in milliseconds since 1970.

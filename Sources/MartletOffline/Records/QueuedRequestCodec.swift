@@ -2,13 +2,13 @@ package import MartletCore
 
 /// The file format of a stored request: a ``RecordEnvelope`` with the magic `MRTo` and the fields of its
 /// ``QueuedRequest``, which has no secret ones. Version 2 adds the deadline on the clock that counts from the boot,
-/// version 3 the time of the last retry after the expiry.
+/// version 3 the time of the last retry after the expiry, version 4 the compression of the body.
 package enum QueuedRequestCodec {
     /// The maximum length of the file in bytes.
     package static let byteLimit = 24 << 20
     private static let textLimit = 1 << 20
     private static let fieldLimit: UInt16 = 10_000
-    private static let envelope = RecordEnvelope(magic: "MRTo", version: 3, byteLimit: byteLimit)
+    private static let envelope = RecordEnvelope(magic: "MRTo", version: 4, byteLimit: byteLimit)
 
     package static func encode(_ request: QueuedRequest) throws(RecordEnvelope.FormatError) -> [UInt8] {
         try envelope.encode { write(request, to: &$0) }
@@ -20,7 +20,7 @@ package enum QueuedRequestCodec {
 
     // MARK: Writing
 
-    static func write(_ request: QueuedRequest, to writer: inout RecordWriter, version: UInt16 = 3) {
+    static func write(_ request: QueuedRequest, to writer: inout RecordWriter, version: UInt16 = 4) {
         writer.write(request.id.number)
         writer.write(text: request.lane)
         writer.write(optional: request.tag)
@@ -62,6 +62,9 @@ package enum QueuedRequestCodec {
             writer.write(deadline.milliseconds)
         }
         if version >= 3 { writer.write(optional: request.renewed) }
+        guard version >= 4 else { return }
+        writer.write(optional: request.compression?.coding.rawValue)
+        writer.write(optional: request.compression?.level.map { Int64($0) })
     }
 
     private static func write(_ fields: HTTPFields, to writer: inout RecordWriter) {
@@ -123,6 +126,12 @@ package enum QueuedRequestCodec {
                 boot: try reader.text(limit: 256, "boot"), milliseconds: try reader.number("deadline"))
         }
         if version >= 3 { request.renewed = try reader.optionalNumber("retry") }
+        if version >= 4 {
+            let name = try reader.optionalText(limit: 256, "coding")
+            let level: Int64? = try reader.optionalNumber("level")
+            // A body in a coding of another build is sent uncompressed.
+            request.compression = name.flatMap { BodyCompression(name: $0, level: level.map { Int(clamping: $0) }) }
+        }
         return request
     }
 

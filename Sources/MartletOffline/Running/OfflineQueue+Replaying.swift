@@ -164,10 +164,11 @@ extension OfflineQueue {
         }
         let body: HTTPBody
         do throws(HTTPError) {
-            guard let found = try await openBody(of: request) else {
+            guard var found = try await openBody(of: request) else {
                 end(id, .dead(OfflineQueue.changed(request.body), nil))
                 return nil
             }
+            found.compression = request.compression
             body = found
         } catch {
             end(id, .later(.storage, atLeast: nil, message: error.description))

@@ -92,7 +92,7 @@ extension OfflineQueue {
         queued.secretFields = Set((secret + hostFields).map(\.name.rawName)).sorted()
         queued.idempotencyKey = OfflineKey.text(submission.key, of: request)
         queued.fields[.idempotencyKey] = nil
-        queued.contentType = body.contentType
+        (queued.contentType, queued.compression) = (body.contentType, body.compression)
         // Counted from here on, so that concurrent submissions do not exceed the limit.
         requestCount += 1
         var byteCount: UInt64 = 0

@@ -72,12 +72,13 @@ struct QueuedRequestCodecTests {
 
     @Test("A file of a later version is distinguished from a damaged one")
     func later() throws {
-        let later = RecordEnvelope(magic: "MRTo", version: 4, byteLimit: 1000)
+        let later = RecordEnvelope(magic: "MRTo", version: 5, byteLimit: 1000)
         let bytes = try later.encode { $0.write(UInt64(1)) }
-        #expect(throws: RecordEnvelope.FormatError.version(4)) { try QueuedRequestCodec.decode(bytes) }
+        #expect(throws: RecordEnvelope.FormatError.version(5)) { try QueuedRequestCodec.decode(bytes) }
     }
 
-    @Test("A file of an earlier version, which lacks the fields of later ones, is read", arguments: [1, 2] as [UInt16])
+    @Test(
+        "A file of an earlier version, which lacks the fields of later ones, is read", arguments: [1, 2, 3] as [UInt16])
     func earlier(version: UInt16) throws {
         var request = try Self.sample(.dead(Self.letter))
         if version >= 2 { request.bootDeadline = BootDeadline(boot: "a-b", milliseconds: 77) }
