@@ -23,6 +23,8 @@ let tracing = Target.Dependency.product(
     name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
 let inMemoryTracing = Target.Dependency.product(
     name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
+let lifecycle = Target.Dependency.product(
+    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 /// The features above the core. A program links those that it imports.
@@ -49,6 +51,9 @@ let package = Package(
         .trait(name: "Metrics", description: "Count calls, bytes and connections with swift-metrics"),
         .trait(name: "Tracing", description: "Make a span of each call with swift-distributed-tracing"),
         .trait(
+            name: "ServiceLifecycle",
+            description: "Run download managers and offline queues as services of swift-service-lifecycle"),
+        .trait(
             name: "ImageDecoding",
             description: "Let MartletImages decode PNG and JPEG, with libpng and libjpeg-turbo"),
     ],
@@ -59,6 +64,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.10.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.4.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
     targets: [
         .systemLibrary(name: "CMartletOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -179,7 +185,7 @@ let package = Package(
             dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
                 "MartletCredentials", "MartletContent", "MartletCore", "MartletAuthentication", "MartletNetwork",
-                "MartletStreams", "MartletDigests", "MartletCoding", systemPackage,
+                "MartletStreams", "MartletDigests", "MartletCoding", systemPackage, lifecycle,
             ],
             swiftSettings: strict),
         .target(
@@ -187,7 +193,7 @@ let package = Package(
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletStorage", "MartletCache", "MartletFeatureSettings",
                 "MartletContent", "MartletCore", "MartletAuthentication", "MartletNetwork", "MartletCaching",
-                "MartletHosts", systemPackage,
+                "MartletHosts", systemPackage, lifecycle,
             ],
             swiftSettings: strict),
         .target(
@@ -340,6 +346,13 @@ let package = Package(
         .testTarget(
             name: "MartletHSTSTests",
             dependencies: ["MartletCore", "MartletHSTS", "Martlet", "MartletTesting", "MartletTestSupport"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MartletServicesTests",
+            dependencies: [
+                "MartletTransport", "MartletAuthentication", "Martlet", "MartletTesting", "MartletTestSupport",
+                logging, systemPackage, lifecycle,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "MartletXMLTests",

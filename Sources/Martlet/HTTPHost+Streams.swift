@@ -35,6 +35,33 @@ extension HTTPHost {
         }
     }
 
+    /// Returns the values of JSON lines (NDJSON) at a path, like
+    /// ``HTTPSession/values(_:from:query:body:headers:timeout:options:upTo:)``, decoded by the host's ``decoder``.
+    ///
+    /// The request is prepared when the first value is requested; an error of the preparation is thrown then.
+    /// - Parameters:
+    ///   - path: A path below the base, or an absolute URL; see `url(for:)`.
+    ///   - parameters: The parameters, as for `prepare(_:_:parameters:)`.
+    ///   - headers: Header fields in addition to those of the host.
+    ///   - timeout: The maximum duration of the whole call, including the caller's processing of the values.
+    ///   - options: The options of the call; `nil` for those of the host.
+    ///   - limit: The maximum size of a line; 16 MiB by default.
+    public func values<Value, Target: HTTPTarget>(
+        _ type: Value.Type = Value.self, from path: Target = "", method: HTTPRequest.Method? = nil,
+        parameters: ParameterValue = .null, body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil, options: RequestOptions? = nil, upTo limit: ByteCount = .mebibytes(16)
+    ) -> ValueStream<Value> {
+        let path = path.httpTarget
+        let validator =
+            options?.validator ?? self.options.validator ?? session.configuration.validator ?? .success
+        return ValueStream(upTo: limit) { handle in
+            try await stream(
+                path, method: method, parameters: parameters, body: body, headers: headers, timeout: timeout,
+                options: options, validate: validator
+            ) { _, body in try await handle(body) }
+        }
+    }
+
     /// Fetches a path whose response may be delivered twice: first the stored response as a preview, then the final
     /// response or an error. It works like ``HTTPSession/deliveries(for:query:body:headers:cache:timeout:options:)``.
     ///

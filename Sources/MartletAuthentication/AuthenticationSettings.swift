@@ -156,6 +156,19 @@ extension RequestOptions {
     }
 }
 
+/// A token, and whether it can still be used.
+struct IssuedToken: Sendable {
+    let text: String
+    /// Whether the token has not expired; always `true` if its lifetime is unknown.
+    var isCurrent: @Sendable () -> Bool = { true }
+}
+
+/// A provider that knows when its tokens expire.
+protocol ExpiringTokenProvider: TokenProvider {
+    /// Returns a new token.
+    func issue() async throws -> IssuedToken
+}
+
 /// A token that all calls share. Calls that need a token while it is being fetched wait for the same fetch.
 ///
 /// If the token of a hundred calls expires at the same moment, it is refreshed once. A cancelled call stops waiting
@@ -164,7 +177,7 @@ extension RequestOptions {
 public actor SingleFlightTokens: TokenProvider {
     private let provider: any TokenProvider
     /// The current token; `nil` before the first one, and after ``invalidate()``.
-    private var present: String?
+    private var present: IssuedToken?
     /// The running fetch.
     private var flight: Promise<String>?
     /// The token sources that the current task is fetching a token for.
@@ -177,14 +190,14 @@ public actor SingleFlightTokens: TokenProvider {
     /// - Parameter token: The current token; with `nil` (the default) the provider is called for the first one.
     public init(_ provider: any TokenProvider, token: String? = nil) {
         self.provider = provider
-        present = token
+        present = token.map { IssuedToken(text: $0) }
     }
 
     /// Returns the current token. Without one, or while a token is being fetched, it waits for that fetch.
     /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
     public func token() async throws -> String {
         if let flight { return try await flight.value }
-        if let present { return present }
+        if let present, present.isCurrent() { return present.text }
         return try await fetch { try await $0.token() }
     }
 
@@ -198,7 +211,7 @@ public actor SingleFlightTokens: TokenProvider {
             // Prevents an endless loop. `finish` has already cleared a flight when its outcome is reported.
             if self.flight === flight { break }
         }
-        if let present, present != token { return present }
+        if let present, present.text != token, present.isCurrent() { return present.text }
         return try await fetch { try await $0.refresh(after: token) }
     }
 
@@ -214,23 +227,27 @@ public actor SingleFlightTokens: TokenProvider {
         flight = outcome
         // Unstructured, because it must continue when the caller's task is cancelled.
         Task {
-            let result: Result<String, any Error>
+            let result: Result<IssuedToken, any Error>
             do {
                 let sources = SingleFlightTokens.fetching + [self]
-                result = .success(try await SingleFlightTokens.$fetching.withValue(sources) { try await ask(provider) })
+                let token = try await SingleFlightTokens.$fetching.withValue(sources) {
+                    if let provider = provider as? any ExpiringTokenProvider { return try await provider.issue() }
+                    return IssuedToken(text: try await ask(provider))
+                }
+                result = .success(token)
             } catch { result = .failure(error) }
             self.finish(outcome, result)
         }
         return try await outcome.value
     }
 
-    private func finish(_ outcome: Promise<String>, _ result: Result<String, any Error>) {
+    private func finish(_ outcome: Promise<String>, _ result: Result<IssuedToken, any Error>) {
         // After `invalidate()` the fetched token is only for the calls that wait for it, and is not stored.
         if flight === outcome {
             flight = nil
             present = (try? result.get()) ?? present
         }
-        outcome.settle(result)
+        outcome.settle(result.map(\.text))
     }
 }
 

@@ -170,8 +170,7 @@ extension ResponseBody {
             /// Returns the next line, with those that are already available; `nil` at the end.
             mutating func nextLines() async throws -> [String]? {
                 let encoding = try encoding()
-                guard let first = try await nextBytes() else { return nil }
-                return ([first] + pass.ready()).map { text($0, encoding) }
+                return try await nextByteLines()?.map { text($0, encoding) }
             }
 
             private func text(_ line: [UInt8], _ encoding: TextDecoding.Encoding) -> String {
@@ -188,6 +187,11 @@ extension ResponseBody {
 
             /// Returns the bytes of the next line, in any encoding; `nil` at the end.
             package mutating func nextBytes() async throws -> [UInt8]? { try await pass.next() }
+
+            /// Returns the bytes of the next line, with those of lines that are already available; `nil` at the end.
+            mutating func nextByteLines() async throws -> [[UInt8]]? {
+                try await nextBytes().map { [$0] + pass.ready() }
+            }
 
             /// Returns the next line; `nil` at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> String? {

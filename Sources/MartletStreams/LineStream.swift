@@ -12,26 +12,13 @@ public struct LineStream: AsyncSequence, Sendable {
 
     /// One pass over the lines.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let lines: LineStream
-        fileprivate var pieces: BackgroundRead<[String]>?
-        /// The lines of the last piece that were not returned yet.
-        fileprivate var ready: ArraySlice<String> = []
-        fileprivate var isOver = false
+        fileprivate var pass: BackgroundPass<String>
 
         /// Returns the next line; `nil` after the last one.
         /// - Throws: An ``HTTPError`` of the call: also `.unacceptableStatus` for a status that is not 2xx,
         ///   `.limitExceeded` for a line that is too long, and `.decodingFailed` for a charset other than those of
         ///   ``ResponseBody/Lines``; `CancellationError`. An error ends the sequence.
-        public mutating func next() async throws -> String? {
-            if let line = ready.popFirst() { return line }
-            if isOver { return nil }
-            let current = pieces ?? BackgroundRead(lines.read)
-            // Restored below if lines arrive. Otherwise releasing `current`, the last reference, closes the connection.
-            (pieces, isOver) = (nil, true)
-            guard let piece = try await current.elements.take() else { return nil }
-            (pieces, ready, isOver) = (current, piece[...], false)
-            return ready.popFirst()
-        }
+        public mutating func next() async throws -> String? { try await pass.next() }
 
         /// Returns the next line; `nil` after the last one.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> String? {
@@ -40,7 +27,7 @@ public struct LineStream: AsyncSequence, Sendable {
     }
 
     /// Returns a pass, which makes its call when its first line is requested.
-    public func makeAsyncIterator() -> Iterator { Iterator(lines: self) }
+    public func makeAsyncIterator() -> Iterator { Iterator(pass: BackgroundPass(read)) }
 }
 
 extension HTTPSession {

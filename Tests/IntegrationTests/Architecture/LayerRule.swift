@@ -23,6 +23,7 @@ struct LayerRule {
         "MartletContent": ["FoundationEssentials"],
         "MartletCredentials": ["FoundationEssentials", "Synchronization"],
         "MartletCore": ["FoundationEssentials", "Synchronization"],
+        "MartletAuthentication": ["FoundationEssentials"],
         "MartletCookies": ["FoundationEssentials", "Synchronization"],
         "MartletHSTS": ["FoundationEssentials", "Synchronization"],
         "MartletNetwork": ["FoundationEssentials", "Glibc", "Synchronization"],

@@ -4,7 +4,9 @@ import Testing
 @Suite("Samples of the README and of the documentation")
 struct SamplesTests {
     private static let samples =
-        ["Client", "Compression", "Downloads", "Offline", "XML", "Images", "HSTS"].map { "Tests/Martlet\($0)Tests/Samples" }
+        [
+            "Client", "Compression", "Downloads", "Offline", "XML", "Images", "HSTS", "Services", "Digests", "Uploads",
+        ].map { "Tests/Martlet\($0)Tests/Samples" }
         + ["Examples/CircuitBreaker/Sources"]
     private static let pages = "Sources/Martlet/Martlet.docc"
 
