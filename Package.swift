@@ -41,6 +41,7 @@ let package = Package(
         .library(name: "MartletXML", targets: ["MartletXML"]),
         .library(name: "MartletImages", targets: ["MartletImages"]),
         .library(name: "MartletTesting", targets: ["MartletTesting"]),
+        .library(name: "MartletUploads", targets: ["MartletUploads"]),
         .executable(name: "martlet", targets: ["MartletCLI"]),
     ],
     // None is enabled by default, because each trait adds libraries or packages.
@@ -215,6 +216,9 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
+            name: "MartletUploads", dependencies: ["MartletCore", "MartletAuthentication", "MartletDownloads"],
+            swiftSettings: strict),
+        .target(
             name: "MartletTesting",
             dependencies: [
                 "CMartletOpenSSL", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletContent",
@@ -232,8 +236,8 @@ let package = Package(
             name: "MartletCLI",
             dependencies: features + [
                 "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletContent",
-                "MartletCore", "MartletDownloads", "Martlet", "MartletTesting", "MartletDemo", argumentParser,
-                httpTypes, systemPackage,
+                "MartletCore", "MartletDownloads", "Martlet", "MartletUploads", "MartletTesting", "MartletDemo",
+                argumentParser, httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         // The checks of the fuzzer, as functions of bytes, so that the tests replay inputs without the fuzzer.
@@ -354,6 +358,17 @@ let package = Package(
                 logging, systemPackage, lifecycle,
             ],
             swiftSettings: strict),
+        .testTarget(
+            name: "MartletUploadsTests",
+            dependencies: [
+                "MartletCore", "MartletUploads", "MartletTesting", "MartletTestSupport", "MartletUploadsChild",
+                systemPackage,
+            ],
+            swiftSettings: strict),
+        // A child process of the tests of uploads, which is killed while it sends.
+        .executableTarget(
+            name: "MartletUploadsChild", dependencies: ["MartletCore", "MartletUploads", systemPackage],
+            path: "Tests/MartletUploadsChild", swiftSettings: strict),
         .testTarget(
             name: "MartletXMLTests",
             dependencies: ["MartletCore", "MartletXML", "MartletTesting", "MartletTestSupport"],

@@ -1,4 +1,5 @@
 import Martlet
+import MartletUploads
 
 /// An exit code of the program: curl's number if curl has a code with the same meaning.
 struct ExitStatus: Error, Hashable, Sendable {
@@ -88,6 +89,9 @@ extension ExitStatus {
         case .bodyTooLarge: self = .tooLarge
         case .contentDecodingFailed: self = .contentCoding
         case .unacceptableStatus: self = .rejectedByStatus
+        case .uploadRejected: self = .weirdReply
+        case .uploadFileChanged: self = .readFailed
+        case .uploadUncertain: self = .sendFailed
         case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed, .cachedBodyCorrupted:
             self = .readFailed
         case .checksumMismatch: self = .checksum

@@ -9,13 +9,14 @@ import MartletDemo
         version: "martlet \(martletVersion)", subcommands: subcommands, defaultSubcommand: GetCommand.self)
 
     static let subcommands: [any ParsableCommand.Type] = [
-        GetCommand.self, DownloadCommand.self, BatchCommand.self, ServeCommand.self, DemoCommand.self,
+        GetCommand.self, DownloadCommand.self, UploadCommand.self, BatchCommand.self, ServeCommand.self,
+        DemoCommand.self,
         CacheCommand.self, QueueCommand.self, NetworkCommand.self, ManualCommand.self, CompletionsCommand.self,
     ]
 
     /// The commands that parse their arguments themselves. The first is the default if no command is named.
     static let wordsCommands: [any WordsCommand.Type] = [
-        GetCommand.self, DownloadCommand.self, QueueAddCommand.self, QueueRunCommand.self,
+        GetCommand.self, DownloadCommand.self, UploadCommand.self, QueueAddCommand.self, QueueRunCommand.self,
     ]
 
     static let groups: [any ParsableCommand.Type] = [CacheCommand.self, QueueCommand.self]
@@ -77,7 +78,7 @@ enum CommandName {
     /// Command names of other programs, and the equivalent command lines of this one.
     private static let alternatives = [
         "post": "martlet -d DATA URL", "put": "martlet -T FILE URL", "head": "martlet -I URL",
-        "patch": "martlet -X PATCH -d DATA URL", "delete": "martlet -X DELETE URL", "upload": "martlet -T FILE URL",
+        "patch": "martlet -X PATCH -d DATA URL", "delete": "martlet -X DELETE URL",
         "options": "martlet -X OPTIONS URL", "fetch": "martlet URL", "version": "martlet --version",
     ]
 

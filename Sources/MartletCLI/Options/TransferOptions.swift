@@ -41,6 +41,7 @@ struct TransferOptions: Sendable {
     var global = GlobalOptions()
     var download = DownloadCommandOptions()
     var queue = QueueCommandOptions()
+    var upload = UploadCommandOptions()
     /// The values of options as they were given, including those that were replaced later.
     var given: [(option: String, value: String)] = []
 

@@ -66,6 +66,10 @@ package struct DownloadQueueMachine: Sendable {
         package var priority: DownloadPriority
         /// The phase; a download that ran is waiting.
         package var phase: Phase
+
+        package init(id: DownloadID, host: String, priority: DownloadPriority, phase: Phase) {
+            (self.id, self.host, self.priority, self.phase) = (id, host, priority, phase)
+        }
     }
 
     struct Entry: Sendable {

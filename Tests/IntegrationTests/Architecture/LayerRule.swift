@@ -35,6 +35,7 @@ struct LayerRule {
         "MartletDiagnostics": ["FoundationEssentials"],
         "MartletDownloads": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletOffline": ["FoundationEssentials", "Synchronization"],
+        "MartletUploads": ["FoundationEssentials", "Glibc"],
         "Martlet": ["FoundationEssentials"],
         "MartletTesting": ["FoundationEssentials", "Synchronization"],
         "MartletDemo": ["FoundationEssentials", "Glibc", "Synchronization"],

@@ -5,7 +5,7 @@ import Testing
 struct SamplesTests {
     private static let samples =
         [
-            "Client", "Compression", "Downloads", "Offline", "XML", "Images", "HSTS", "Services", "Digests", "Uploads",
+            "Client", "Compression", "Downloads", "HSTS", "Images", "Offline", "Services", "Uploads", "XML",
         ].map { "Tests/Martlet\($0)Tests/Samples" }
         + ["Examples/CircuitBreaker/Sources"]
     private static let pages = "Sources/Martlet/Martlet.docc"

@@ -39,7 +39,6 @@ struct CommandNameTests {
             (["post", "http://h/"], "unknown command “post”; did you mean “martlet -d DATA URL”?"),
             (["PUT", "http://h/"], "unknown command “PUT”; did you mean “martlet -T FILE URL”?"),
             (["head", "http://h/"], "unknown command “head”; did you mean “martlet -I URL”?"),
-            (["upload", "f", "http://h/"], "unknown command “upload”; did you mean “martlet -T FILE URL”?"),
             (["version"], "unknown command “version”; did you mean “martlet --version”?"),
         ])
     func mistakes(_ words: [String], _ message: String) throws {
