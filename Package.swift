@@ -394,7 +394,7 @@ let package = Package(
             dependencies: [
                 "MartletWire", "MartletURL", "MartletCredentials", "MartletContent", "MartletCore",
                 "MartletNetwork", "MartletCaching", "MartletStreams", "MartletDownloads", "MartletOffline",
-                "Martlet", "MartletTesting", "MartletCLI", httpTypes, systemPackage,
+                "Martlet", "MartletUploads", "MartletTesting", "MartletCLI", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -195,7 +195,17 @@ public actor UploadManager {
 
     /// Stops an upload and closes its connection. It stays paused in later processes. Has no effect on an upload that is
     /// over. Cancelling the task ends only the wait.
-    public func pause(_ id: UploadID) async { await pause([id]) }
+    public func pause(_ id: UploadID) async {
+        guard !isClosing else { return }
+        let isWaiting = machine.phase(of: id.queued) == .waiting
+        let (paused, effects) = machine.pause([id.queued], now: now())
+        if isWaiting { managed[id]?.status.become(.paused) }
+        apply(effects)
+        let (run, status) = (managed[id]?.run, managed[id]?.status)
+        if !paused.isEmpty { try? await save(id) }
+        guard run != nil, !paused.isEmpty, let status else { return }
+        for await state in LatestValues(status.states, { $0 }) where state != .running { break }
+    }
 
     /// Resumes a paused or failed upload at the end of the queue. Has no effect on one that waits or runs.
     ///
@@ -256,21 +266,12 @@ public actor UploadManager {
         try await store.remove(id)
     }
 
-    /// Pauses all waiting and running uploads, like ``pause(_:)``. On Ctrl-C or SIGTERM call ``close()`` instead: the
-    /// next process then resumes the uploads.
-    public func pauseAll() async { await pause(managed.keys.sorted()) }
-
     /// Resumes all paused uploads in the order of their addition. Failed ones remain failed.
     /// - Throws: The errors of ``resume(_:)``.
     public func resumeAll() async throws {
         for id in managed.keys.sorted() where [.paused, .stopping(.pause)].contains(machine.phase(of: id.queued)) {
             try await resume(id)
         }
-    }
-
-    /// Changes the limits. Running uploads continue; if slots become free, others start.
-    public func setLimits(_ limits: UploadLimits) {
-        if !isClosing { apply(machine.setLimits(DownloadLimits(limits), now: now())) }
     }
 
     /// Stops the running uploads, and releases the directory. Returns when no connection and no file is open. The next

@@ -54,7 +54,7 @@ struct UploadReply: Hashable, Sendable {
         if let text = fields["Location"], let location = try? url.resolving(text),
             location.scheme == .https || url.scheme == .http
         {
-            self.location = location.withoutFragment
+            self.location = location.withoutFragment.withoutUserInfo
         }
         if UploadReply.list(fields["Accept-Patch"]).contains("application/partial-upload") {
             announced = .ietf

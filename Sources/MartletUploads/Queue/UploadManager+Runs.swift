@@ -153,20 +153,6 @@ extension UploadManager {
         apply(effects)
     }
 
-    func pause(_ ids: [UploadID]) async {
-        guard !isClosing else { return }
-        let waiting = ids.filter { machine.phase(of: $0.queued) == .waiting }
-        let (paused, effects) = machine.pause(ids.map(\.queued), now: now())
-        for id in waiting { managed[id]?.status.become(.paused) }
-        apply(effects)
-        for id in paused.map({ UploadID($0) }) {
-            let (run, status) = (managed[id]?.run, managed[id]?.status)
-            try? await save(id)
-            guard run != nil, let status else { continue }
-            for await state in LatestValues(status.states, { $0 }) where state != .running { break }
-        }
-    }
-
     /// Writes the record of an upload.
     func save(_ id: UploadID) async throws {
         guard var item = managed[id]?.item else { return }

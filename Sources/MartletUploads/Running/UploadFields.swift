@@ -62,6 +62,11 @@ enum UploadFields {
         }
     }
 
+    /// The value of `Authorization` for the user of a URL; `nil` without one.
+    static func authorization(of url: HTTPURL) -> String? {
+        url.user.map { "Basic \(Data("\($0):\(url.password ?? "")".utf8).base64EncodedString())" }
+    }
+
     /// The metadata by the conventions of tus servers: the name of the file, and its type.
     private static func tusMetadata(_ item: UploadItem, type: String?) -> String {
         var pairs = [("filename", FilePath(item.path).lastComponent?.string ?? "")]

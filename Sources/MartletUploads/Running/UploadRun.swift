@@ -84,19 +84,12 @@ actor UploadRun {
     // MARK: Requests
 
     private func send(_ request: UploadMachine.Request) async throws -> HTTPExchange {
-        let url = machine.checkpoint.url ?? item.url
-        let isCrossOrigin = url.origin != item.url.origin && !redirects.sendsCredentialsCrossOrigin
-        var headers = item.options.headers
-        if isCrossOrigin { for name in redirects.fieldsOfOrigin { headers[name] = nil } }
-        if let prepare = order.prepare {
-            headers = try await UploadRun.prepared(headers, url.withoutUserInfo, prepare)
-        }
-        var fields = try headers.checked(url)
-        if machine.checkpoint.url != nil || request == .discover {
+        let checkpoint = machine.checkpoint
+        let url = checkpoint.url ?? item.url
+        var (fields, options) = try await head(to: url)
+        if checkpoint.url != nil || request == .discover {
             for name in UploadFields.ofContent { fields[name] = nil }
         }
-        let options = options(isCrossOrigin: isCrossOrigin)
-        let checkpoint = machine.checkpoint
         let method = UploadFields.add(to: &fields, for: request, of: item, checkpoint)
         let body: HTTPBody
         switch request {
@@ -114,21 +107,37 @@ actor UploadRun {
 
     /// Deletes the upload on the server. Failures are ignored: servers discard abandoned uploads after some time.
     func discard() async {
-        let (checkpoint, url) = (item.checkpoint, item.checkpoint.url)
-        guard let url else { return }
-        let isCrossOrigin = url.origin != item.url.origin && !redirects.sendsCredentialsCrossOrigin
-        var headers = item.options.headers
-        for name in UploadFields.ofContent { headers[name] = nil }
-        if isCrossOrigin { for name in redirects.fieldsOfOrigin { headers[name] = nil } }
-        var options = options(isCrossOrigin: isCrossOrigin)
+        guard let url = item.checkpoint.url, var (fields, options) = try? await head(to: url) else { return }
+        for name in UploadFields.ofContent { fields[name] = nil }
+        if item.checkpoint.protocol == .tus { fields[UploadFields.tusResumable] = "1.0.0" }
         options.timeouts.total = .seconds(10)
-        if let prepare = order.prepare {
-            guard let all = try? await UploadRun.prepared(headers, url, prepare) else { return }
-            headers = all
-        }
-        guard var fields = try? headers.checked(url) else { return }
-        if checkpoint.protocol == .tus { fields[UploadFields.tusResumable] = "1.0.0" }
         _ = try? await exchange(.delete, url, fields, .none, options)
+    }
+
+    /// Returns the caller's fields of a request, and its options. Another origin receives no credentials.
+    private func head(to url: HTTPURL) async throws -> (HTTPFields, RequestOptions) {
+        var redirects = order.session.configuration.redirects
+        // After a 301 or 302 the method is preserved: a GET would upload nothing.
+        redirects.methodPreservingStatuses.formUnion([301, 302])
+        redirects.secretFields.formUnion(item.options.secretFields)
+        var options = RequestOptions()
+        // The total timeout of the session is meant for a request, not for a file.
+        options.timeouts.total = nil
+        options.retry = .never
+        options.validator = .anything
+        options.redirects = redirects
+        options.bandwidth.upload = item.options.bandwidth
+        var headers = item.options.headers
+        if url.origin == item.url.origin || redirects.sendsCredentialsCrossOrigin {
+            headers[.authorization] = headers[.authorization] ?? UploadFields.authorization(of: item.url)
+        } else {
+            for name in redirects.fieldsOfOrigin { headers[name] = nil }
+            options.withholdCredentials(of: order.session, redirects)
+        }
+        if let prepare = order.prepare {
+            headers = try await UploadRun.prepared(headers, url.withoutUserInfo, prepare)
+        }
+        return (try headers.checked(url), options)
     }
 
     private static func prepared(
@@ -149,26 +158,6 @@ actor UploadRun {
         }
     }
 
-    private var redirects: RedirectPolicy {
-        var redirects = order.session.configuration.redirects
-        // After a 301 or 302 the method is preserved: a GET would upload nothing.
-        redirects.methodPreservingStatuses.formUnion([301, 302])
-        redirects.secretFields.formUnion(item.options.secretFields)
-        return redirects
-    }
-
-    private func options(isCrossOrigin: Bool) -> RequestOptions {
-        var options = RequestOptions()
-        // The total timeout of the session is meant for a request, not for a file.
-        options.timeouts.total = nil
-        options.retry = .never
-        options.validator = .anything
-        options.redirects = redirects
-        options.bandwidth.upload = item.options.bandwidth
-        if isCrossOrigin { options.withholdCredentials(of: order.session, redirects) }
-        return options
-    }
-
     private func exchange(
         _ method: HTTPRequest.Method, _ url: HTTPURL, _ fields: HTTPFields, _ body: HTTPBody, _ options: RequestOptions
     ) async throws -> HTTPExchange {
@@ -184,7 +173,7 @@ actor UploadRun {
         let result: Result<HTTPExchange, any Error>
         do {
             let session = order.session
-            let target = HTTPRequest(method: method, url: url, headers: fields)
+            let target = HTTPRequest(method: method, url: url.withoutUserInfo, headers: fields)
             result = .success(try await session.send(target, body: body, options: options))
         } catch { result = .failure(error) }
         if case .success(let exchange) = result { exchange.interimResponses.forEach(collect) }

@@ -257,4 +257,30 @@ struct UploadTransferTests {
             #expect(second["Content-Disposition"] == nil)
         }
     }
+
+    @Test("The user of the URL is sent to the server of the URL")
+    func user() async throws {
+        let seen = Shared<[String?]>([])
+        try await UploadScene.with(10) { scene in
+            let handler = OriginHandler.resumableUploads(scene.store)
+            try await TestOrigin.withOrigin(.plain) { request in
+                seen.change { $0.append(request.headers["Authorization"]) }
+                return try await handler.respond(to: request)
+            } run: { origin in
+                let url = origin.url("/files").replacing("http://", with: "http://me:pw@")
+                try await scene.session.uploadResumably(scene.file, to: url, options: scene.options(.tus))
+            }
+            #expect(seen.value == ["Basic bWU6cHc=", "Basic bWU6cHc="])
+        }
+    }
+
+    @Test("An upload URL of the 104 response is used when the request with the whole file fails")
+    func interim() async throws {
+        try await UploadScene.with(100_000) { scene in
+            scene.store.inject(.status(503), into: .put)
+            try await scene.upload(.automatic, method: .put)
+            #expect(scene.store.requests == [.put, .put])
+            #expect(scene.store.completed.map(\.bytes) == [scene.bytes])
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import MartletCore
+import MartletTesting
 import MartletUploads
 
 /// The compiled samples of the documentation pages on resumable uploads. A test compares the two texts.
@@ -38,5 +39,15 @@ enum UploadSamples {
     /// A source of tokens, such as a keychain.
     protocol TokenSource: Sendable {
         func current() async throws -> String
+    }
+
+    static func tested(_ session: HTTPSession) async throws {
+        let store = ResumableUploadStore()
+        store.inject(.cut(afterBytes: 1000), into: .patch)
+        let handler = OriginHandler.resumableUploads(store)
+        try await TestOrigin.withOrigin(.plain, handler: handler) { origin in
+            try await session.uploadResumably("/data/movie.mp4", to: origin.url("/files"))
+        }
+        print(store.completed.map(\.bytes.count), store.receivedByteCount)
     }
 }
