@@ -179,8 +179,7 @@ enum HelpText {
     /// The commands and the most used options: at most 24 lines of 80 columns.
     static var short: String {
         """
-        USAGE: martlet [get] [options] URL...
-               martlet COMMAND [options]
+        USAGE: martlet [get] [options] URL...   or   martlet COMMAND [options]
 
         COMMANDS:
         \(commands)

@@ -5,7 +5,7 @@ import MartletUploads
 /// `martlet upload`: uploads a file, resumes it after failures, and with `--directory` in later runs, too.
 struct UploadCommand: WordsCommand {
     static let path = ["upload"]
-    static let configuration = makeConfiguration("Upload a file: resumption by the IETF protocol or tus, progress bars")
+    static let configuration = makeConfiguration("Upload a file, and resume it: IETF draft, tus, progress bars")
 
     @Argument(parsing: .captureForPassthrough, help: "Options, a file and a URL") var words: [String] = []
 

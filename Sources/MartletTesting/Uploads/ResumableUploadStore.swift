@@ -90,6 +90,7 @@ public final class ResumableUploadStore: Sendable {
     /// Creates an empty store.
     /// - Parameters:
     ///   - kinds: The protocols to support; a request of another one is a plain request. All by default.
+    ///   - limits: The limits.
     ///   - sendsInterimResponses: Whether creations of ``Kind/ietf`` are announced with the status 104.
     public init(
         supporting kinds: Set<Kind> = Set(Kind.allCases), limits: Limits = Limits(), sendsInterimResponses: Bool = true
@@ -109,7 +110,9 @@ public final class ResumableUploadStore: Sendable {
     public var holdingCount: Int { state.withLock { $0.holdingCount } }
 
     /// Adds a fault for the next request with a method, after the faults that were added before.
-    /// - Parameter method: The method; `nil` for any.
+    /// - Parameters:
+    ///   - fault: The fault.
+    ///   - method: The method; `nil` for any.
     public func inject(_ fault: Fault, into method: HTTPRequest.Method? = nil) {
         state.withLock { $0.faults.append((method, fault)) }
     }

@@ -6,10 +6,11 @@ extension HTTPSession {
     ///
     /// - Parameters:
     ///   - file: The path of a regular file, which must stay unchanged.
-    ///   - target: The URL, or a request with a method and header fields, which replace those of the options.
+    ///   - target: The URL, or a request with a method and header fields; those of the options take precedence.
+    ///   - options: The options. The priority has no effect.
     ///   - progress: Called on the caller's actor with the latest progress; intermediate values may be skipped, the last
     ///     one is always delivered.
-    /// - Throws: An ``HTTPError``: `.invalidURL`, `.invalidHeader`, `.fileFailed`, `.unacceptableStatus` with the response,
+    /// - Throws: An `HTTPError`: `.invalidURL`, `.invalidHeader`, `.fileFailed`, `.unacceptableStatus` with the response,
     ///   `.uploadRejected`, `.uploadFileChanged`, `.uploadUncertain`, or the code of a failed request; `CancellationError`.
     @discardableResult public nonisolated func uploadResumably(
         _ file: some FilePathConvertible, to target: some HTTPTarget, options: UploadOptions = UploadOptions(),

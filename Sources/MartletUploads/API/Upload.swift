@@ -38,7 +38,7 @@ public enum UploadState: Equatable, Sendable {
         }
     }
 
-    /// Whether both are the same state, with the same result or the same ``HTTPError/code``.
+    /// Whether both are the same state, with the same result or the same `HTTPError.code`.
     public static func == (left: UploadState, right: UploadState) -> Bool {
         switch (left, right) {
         case (.finished(let left), .finished(let right)): left == right
@@ -86,7 +86,7 @@ public struct UploadResult: Hashable, Sendable {
     public var statusCode: Int
     /// The header fields of the final response.
     public var headers: HTTPFields
-    /// The body of the final response: at most 64 KiB of it if the upload finished in an earlier process.
+    /// The body of the final response, of which at most 64 KiB are kept.
     public var body: [UInt8]
     /// The length of the file in bytes.
     public var byteCount: UInt64
@@ -129,7 +129,7 @@ public struct Upload: Sendable, Identifiable {
     public var progress: LatestValues<UploadProgress> { LatestValues(status.progress) { $0 } }
 
     /// The result. Waits until the server has accepted the file, also while the upload is paused.
-    /// - Throws: The ``HTTPError`` of a failed upload; `CancellationError` if the upload or the waiting task was
+    /// - Throws: The `HTTPError` of a failed upload; `CancellationError` if the upload or the waiting task was
     ///   cancelled, or the manager was closed.
     public var value: UploadResult {
         get async throws {

@@ -53,6 +53,8 @@ public actor UploadManager {
         var item: UploadItem
         let status: UploadStatus
         var run: Task<UploadResult, any Error>?
+        /// Becomes true when the end of the run was handled.
+        var isSettled = CurrentValue(true)
         /// The number of the run, and of its latest checkpoint.
         var runNumber: UInt64 = 0
         var recordNumber: UInt64 = 0
@@ -79,10 +81,12 @@ public actor UploadManager {
 
     /// Opens a directory of uploads, and resumes the unfinished ones.
     /// - Parameters:
+    ///   - session: The session that sends the requests.
     ///   - directory: The directory; created with its parents if missing. Only its owner may write to it.
+    ///   - limits: The limits on concurrent uploads.
     ///   - prepare: Called before each request with its fields and its URL, which may be an upload URL of another
     ///     origin. It adds fields that are not stored, such as `Authorization`. An error fails the upload.
-    /// - Throws: An ``HTTPError``: `.alreadyInProgress` if a manager of any process has the directory; `.fileFailed` if
+    /// - Throws: An `HTTPError`: `.alreadyInProgress` if a manager of any process has the directory; `.fileFailed` if
     ///   another user owns it, others may write to it, or it cannot be used.
     public init(
         session: HTTPSession, directory: some FilePathConvertible, limits: UploadLimits = UploadLimits(),
@@ -110,6 +114,7 @@ public actor UploadManager {
 
     deinit {
         runs.cancel()
+        for entry in managed.values { entry.status.end() }
         end()
     }
 
@@ -136,7 +141,7 @@ public actor UploadManager {
     }
 
     /// Waits for the result of an upload, like ``Upload/value``.
-    /// - Throws: The errors of ``Upload/value``; ``HTTPError`` with the code `.invalidRequest` for an unknown upload.
+    /// - Throws: The errors of ``Upload/value``; `HTTPError` with the code `.invalidRequest` for an unknown upload.
     public func value(of id: UploadID) async throws -> UploadResult {
         guard let upload = upload(id) else { throw unknown(id) }
         return try await upload.value
@@ -168,9 +173,10 @@ public actor UploadManager {
     /// The file is not copied. It must stay unchanged until the upload has finished. Adding a file twice uploads it twice.
     /// - Parameters:
     ///   - file: The path of a regular file; a relative one is resolved against the working directory.
-    ///   - target: The URL, or a request with a method and header fields, which replace those of the options.
+    ///   - target: The URL, or a request with a method and header fields; those of the options take precedence.
+    ///   - options: The options.
     /// - Returns: The identifier, stable across processes.
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.fileFailed` if the file cannot be read, or the
+    /// - Throws: An `HTTPError`: `.invalidURL`; `.invalidHeader`; `.fileFailed` if the file cannot be read, or the
     ///   record cannot be written; `.diskFull`; `.uploadManagerClosed`; `CancellationError`.
     @discardableResult public func add(
         _ file: some FilePathConvertible, to target: some HTTPTarget, options: UploadOptions = UploadOptions()
@@ -201,17 +207,16 @@ public actor UploadManager {
         let (paused, effects) = machine.pause([id.queued], now: now())
         if isWaiting { managed[id]?.status.become(.paused) }
         apply(effects)
-        let (run, status) = (managed[id]?.run, managed[id]?.status)
-        if !paused.isEmpty { try? await save(id) }
-        guard run != nil, !paused.isEmpty, let status else { return }
-        for await state in LatestValues(status.states, { $0 }) where state != .running { break }
+        guard !paused.isEmpty, let isSettled = managed[id]?.isSettled else { return }
+        try? await save(id)
+        await isSettled.becomesTrue()
     }
 
     /// Resumes a paused or failed upload at the end of the queue. Has no effect on one that waits or runs.
     ///
     /// Resuming allows one repetition of a request that may have taken effect. If the file changed, the new file is sent
     /// from its start.
-    /// - Throws: An ``HTTPError``: `.invalidRequest` if the upload is finished, was cancelled or is unknown; `.fileFailed`
+    /// - Throws: An `HTTPError`: `.invalidRequest` if the upload is finished, was cancelled or is unknown; `.fileFailed`
     ///   if the file or the record fails; `.uploadManagerClosed`.
     public func resume(_ id: UploadID) async throws {
         try checkOpen()
@@ -254,7 +259,7 @@ public actor UploadManager {
     }
 
     /// Removes a finished or failed upload from the list.
-    /// - Throws: An ``HTTPError``: `.invalidRequest` if the upload is not over, or unknown; `.fileFailed` if its record
+    /// - Throws: An `HTTPError`: `.invalidRequest` if the upload is not over, or unknown; `.fileFailed` if its record
     ///   cannot be removed, so that the next manager lists the upload again; `.uploadManagerClosed`.
     public func remove(_ id: UploadID) async throws {
         try checkOpen()

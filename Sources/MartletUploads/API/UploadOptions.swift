@@ -61,7 +61,7 @@ public struct UploadOptions: Hashable, Sendable {
 /// Retries of an upload after transient failures.
 ///
 /// Failures are counted since the server last acknowledged a new byte: an upload that makes progress may fail any
-/// number of times. Transient failures are those of ``RetryPolicy``, the statuses 408, 423, 425, 429, 500, 502, 503 and
+/// number of times. Transient failures are those of `RetryPolicy`, the statuses 408, 423, 425, 429, 500, 502, 503 and
 /// 504, and a server that disagrees about the offset or has lost the upload.
 public struct UploadRetry: Hashable, Sendable {
     /// The maximum number of consecutive retries without a new byte; 5 by default, 0 for none.

@@ -1,6 +1,6 @@
 import MartletCore
 
-/// The file format of an upload: a ``RecordEnvelope`` with the magic `MRTu`, without secrets other than the upload URL.
+/// The file format of an upload: a `RecordEnvelope` with the magic `MRTu`, without secrets other than the upload URL.
 enum UploadItemCodec {
     /// The maximum length of the file in bytes.
     static let byteLimit = 2 << 20

@@ -54,6 +54,7 @@ extension UploadManager {
         guard var entry = managed[id] else { return }
         entry.runNumber += 1
         entry.recordNumber = 0
+        entry.isSettled = CurrentValue(false)
         entry.status.become(.running)
         let number = entry.runNumber
         // The manager is not retained, so that its release ends the runs; the store is, for the directory's lock.
@@ -103,6 +104,7 @@ extension UploadManager {
 
     private func end(_ id: UploadID, _ result: Result<UploadResult, any Error>) async {
         guard let entry = managed[id] else { return }
+        defer { entry.isSettled.update { true } }
         managed[id]?.run = nil
         let outcome: DownloadQueueMachine.Outcome
         var state = UploadState.waiting

@@ -1,6 +1,6 @@
 import MartletCore
 
-/// The stored uploads of a manager: a ``RecordDirectory`` of items, written by one thread in the order of the calls.
+/// The stored uploads of a manager: a `RecordDirectory` of items, written by one thread in the order of the calls.
 /// Cancelling a task does not interrupt a write.
 final class UploadStore: Sendable {
     /// The contents of a directory.

@@ -32,7 +32,7 @@ actor UploadRun {
     private var item: UploadItem { order.item }
 
     /// Runs until the server has accepted the file. Cancelling the task throws `CancellationError`.
-    /// - Throws: An ``HTTPError``; `CancellationError`; errors of `record`.
+    /// - Throws: An `HTTPError`; `CancellationError`; errors of `record`.
     func run() async throws -> UploadResult {
         var step = machine.start()
         var exchange: HTTPExchange?
@@ -45,7 +45,7 @@ actor UploadRun {
             }
             switch step {
             case .fail(var error):
-                if error.code == .unacceptableStatus { error.exchange = exchange }
+                error.exchange = error.exchange ?? exchange
                 throw error.about(item.options.method, item.url, status: exchange?.statusCode)
             case .finish(let isResponseLost):
                 guard let exchange else { throw CancellationError() }
@@ -127,6 +127,7 @@ actor UploadRun {
         options.validator = .anything
         options.redirects = redirects
         options.bandwidth.upload = item.options.bandwidth
+        options.bodyLimit = ByteCount(UploadItemCodec.bodyLimit)
         var headers = item.options.headers
         if url.origin == item.url.origin || redirects.sendsCredentialsCrossOrigin {
             headers[.authorization] = headers[.authorization] ?? UploadFields.authorization(of: item.url)
@@ -180,8 +181,10 @@ actor UploadRun {
         interim.finish()
         await following
         do { return try result.get() } catch let error as HTTPError {
-            // The head decides, not a failure of the body.
-            if error.phase == .receivingBody, let exchange = error.exchange { return exchange }
+            // The head decides, not a failure of the body, such as one that is larger than its limit.
+            if error.phase == .receivingBody || error.code == .bodyTooLarge, let exchange = error.exchange {
+                return exchange
+            }
             // An error of this file is thrown by the source of the body.
             throw error.code == .bodySourceFailed ? error.underlying ?? error : error
         }

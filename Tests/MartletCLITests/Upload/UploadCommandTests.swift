@@ -80,7 +80,8 @@ struct UploadCommandTests {
     func exitCodes() {
         let codes: [(HTTPError.Code, MartletCLI.ExitStatus)] = [
             (.unacceptableStatus, .rejectedByStatus), (.uploadRejected, .weirdReply), (.fileFailed, .readFailed),
-            (.uploadFileChanged, .readFailed), (.uploadUncertain, .sendFailed), (.alreadyInProgress, .alreadyInProgress),
+            (.uploadFileChanged, .readFailed), (.uploadUncertain, .sendFailed),
+            (.alreadyInProgress, .alreadyInProgress),
         ]
         for (code, status) in codes {
             let error = HTTPError(code, phase: .sending, message: "m")

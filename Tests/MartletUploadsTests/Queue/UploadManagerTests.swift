@@ -293,4 +293,46 @@ struct UploadManagerTests {
             #expect(scene.session.diagnostics.pool.leased == 0)
         }
     }
+
+    @Test("A pause that another caller revokes returns, and the upload continues")
+    func revokedPause() async throws {
+        try await UploadScene.with(2 << 20) { scene in
+            scene.store.inject(.hold(afterBytes: 700_000), into: .patch)
+            scene.store.inject(.hold(afterBytes: 700_000), into: .patch)
+            let manager = try await scene.manager()
+            let id = try await manager.add(scene.file, to: scene.url, options: scene.options(.tus))
+            #expect(await eventually { scene.store.holdingCount == 1 })
+            async let pausing: Void = manager.pause(id)
+            try await manager.resume(id)
+            await pausing
+            try await manager.resume(id)
+            #expect(await eventually { scene.store.holdingCount == 2 })
+            #expect(await manager.states(of: id).current == .running)
+            await manager.cancel(id)
+            await manager.close()
+        }
+    }
+
+    @Test("The states end with the manager, also if it is released without being closed")
+    func release() async throws {
+        try await UploadScene.with(2 << 20) { scene in
+            scene.store.inject(.hold(afterBytes: 700_000), into: .patch)
+            var manager: UploadManager? = try await scene.manager()
+            let id = try #require(try await manager?.add(scene.file, to: scene.url, options: scene.options(.tus)))
+            let states = try #require(await manager?.states(of: id))
+            #expect(await eventually { scene.store.holdingCount == 1 })
+            manager = nil
+            for await state in states { #expect(!state.hasEnded) }
+            // The directory is released when the run has ended.
+            var next: UploadManager?
+            #expect(
+                await eventually {
+                    next = try? await scene.manager()
+                    return next != nil
+                })
+            _ = try await next?.value(of: id)
+            await next?.close()
+            #expect(scene.store.completed.map(\.bytes) == [scene.bytes])
+        }
+    }
 }

@@ -2,7 +2,6 @@ import Foundation
 import MartletCore
 import MartletTesting
 import MartletTestSupport
-import MartletTransport
 import Testing
 
 @testable import MartletUploads
