@@ -166,9 +166,10 @@ struct RequestComposer {
         }
     }
 
-    /// The compression to apply to the body; `nil` for none.
+    /// The compression to apply to the body; `nil` for none. A trailer of the body is computed before the compression.
     private var compression: BodyCompression? {
-        call.body.compression.flatMap { $0.applies(to: call.sentFields, call.options.trailers) ? $0 : nil }
+        if call.body.trailer != nil { return nil }
+        return call.body.compression.flatMap { $0.applies(to: call.sentFields, call.options.trailers) ? $0 : nil }
     }
 
     /// Prepares the body if it can be opened without waiting, as most can: the first step of ``prepareBody()``.

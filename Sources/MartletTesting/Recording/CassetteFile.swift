@@ -115,7 +115,8 @@ package struct CassetteFile: Sendable {
     }
 
     /// Returns members with the text of a body, in Base64 unless it is text in UTF-8.
-    private static func content(_ body: [UInt8], _ members: [(String, JSONValue)], encoding name: String) -> JSONObject {
+    private static func content(_ body: [UInt8], _ members: [(String, JSONValue)], encoding name: String) -> JSONObject
+    {
         var members = JSONObject(members)
         guard !body.isEmpty else { return members }
         if !body.contains(0), let text = String(validating: body, as: UTF8.self) {

@@ -165,11 +165,10 @@ actor UploadRun {
         var options = options
         // The first interim response, which has the upload URL, and the latest one.
         let interim = CurrentValue<[HTTPResponse]>([])
-        let collect: @Sendable (HTTPResponse) -> Void = { response in
+        options.onInterimResponse = { response in
             guard response.status.code == 104 else { return }
             interim.change { $0 = $0.prefix(1) + [response] }
         }
-        UploadRun.observeInterimResponses(&options, collect)
         async let following: Void = follow(interim, at: url)
         let result: Result<HTTPExchange, any Error>
         do {
@@ -177,7 +176,6 @@ actor UploadRun {
             let target = HTTPRequest(method: method, url: url.withoutUserInfo, headers: fields)
             result = .success(try await session.send(target, body: body, options: options))
         } catch { result = .failure(error) }
-        if case .success(let exchange) = result { exchange.interimResponses.forEach(collect) }
         interim.finish()
         await following
         do { return try result.get() } catch let error as HTTPError {
@@ -189,11 +187,6 @@ actor UploadRun {
             throw error.code == .bodySourceFailed ? error.underlying ?? error : error
         }
     }
-
-    /// Calls a closure for each interim response as it arrives. The core reports them with the final response only.
-    private static func observeInterimResponses(
-        _ options: inout RequestOptions, _ body: @escaping @Sendable (HTTPResponse) -> Void
-    ) {}
 
     /// Passes interim responses to the machine until their end.
     private func follow(_ interim: CurrentValue<[HTTPResponse]>, at url: HTTPURL) async {

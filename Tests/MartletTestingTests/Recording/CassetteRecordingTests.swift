@@ -199,7 +199,8 @@ struct CassetteRecordingTests {
         }
     }
 
-    @Test("Bodies of every kind are sent unchanged and recorded", arguments: ["bytes", "file", "stream", "once", "form"])
+    @Test(
+        "Bodies of every kind are sent unchanged and recorded", arguments: ["bytes", "file", "stream", "once", "form"])
     func requestBodies(_ kind: String) async throws {
         let bytes = TestPattern.bytes(from: 0, count: 300_000)
         let (half, rest) = (Array(bytes[..<150_000]), Array(bytes[150_000...]))
@@ -239,7 +240,9 @@ struct CassetteRecordingTests {
         }
     }
 
-    @Test("A body above the limit is an error of the call, and is not recorded", arguments: ["request", "once", "response"])
+    @Test(
+        "A body above the limit is an error of the call, and is not recorded",
+        arguments: ["request", "once", "response"])
     func limits(_ part: String) async throws {
         let respond: OriginHandler.Respond = { request in
             if part == "response" { return .pattern(1001) }

@@ -137,7 +137,9 @@ struct CassetteReplayTests {
 
         static let all: [Case] = [
             Case(testDescription: "equal", rule: { _ in }, difference: nil),
-            Case(testDescription: "method", rule: { _ in }, method: ("PUT", .get), difference: "method: recorded “PUT”, sent “GET”"),
+            Case(
+                testDescription: "method", rule: { _ in }, method: ("PUT", .get),
+                difference: "method: recorded “PUT”, sent “GET”"),
             Case(
                 testDescription: "default port and fragment", rule: { _ in },
                 url: ("http://E.org:80/#a", "http://e.org/#b"), difference: nil),
@@ -159,7 +161,8 @@ struct CassetteReplayTests {
                 url: ("http://e.org/?t%20ime=1&a=1", "http://e.org/?a=1&t+ime=2&t+ime"), difference: nil),
             Case(
                 testDescription: "other items", rule: { $0.ignoredQueryItems = ["time"] },
-                url: ("http://e.org/?times=1", "http://e.org/?time=1"), difference: "query: recorded “times=1”, sent “”"),
+                url: ("http://e.org/?times=1", "http://e.org/?time=1"), difference: "query: recorded “times=1”, sent “”"
+            ),
             Case(
                 testDescription: "ignored fields and bodies", rule: { _ in }, headers: ([("X-A", "1")], ["X-A": "2"]),
                 body: ("a", "b"), difference: nil),
