@@ -20,7 +20,7 @@ extension HTTPSession {
         var beginning = UploadProgress()
         beginning.totalByteCount = item.file.byteCount
         let status = UploadStatus(.running, beginning)
-        let session = configuration.errors == nil ? self : with { $0.errors = nil }
+        let session = forUploads
         let run = UploadRun(
             UploadRun.Order(item: item, session: session, status: status, prepare: nil, record: { _, _, _ in }))
         guard let progress else { return try await run.run() }
@@ -28,6 +28,17 @@ extension HTTPSession {
             // Also after a failure: the last progress is always delivered.
             defer { status.end() }
             return try await run.run()
+        }
+    }
+}
+
+extension HTTPSession {
+    /// The session with its own errors instead of mapped ones. A server may report its progress in many interim responses
+    /// (104).
+    nonisolated var forUploads: HTTPSession {
+        with {
+            $0.errors = nil
+            $0.wireLimits.informationalResponseLimit = max($0.wireLimits.informationalResponseLimit, 10_000)
         }
     }
 }

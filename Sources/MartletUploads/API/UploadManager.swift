@@ -104,7 +104,7 @@ public actor UploadManager {
     ) async throws {
         let (store, contents) = try await UploadStore.open(directory.string, files: files)
         // The decisions depend on the original errors, not on their replacements by an error mapper.
-        self.session = session.configuration.errors == nil ? session : session.with { $0.errors = nil }
+        self.session = session.forUploads
         (self.directory, self.store, self.prepare, self.now) = (directory, store, prepare, now)
         machine = DownloadQueueMachine(limits: DownloadLimits(limits))
         (findings, lastNumber) = (contents.findings, contents.lastNumber)

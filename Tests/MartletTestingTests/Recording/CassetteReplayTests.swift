@@ -121,7 +121,8 @@ struct CassetteReplayTests {
             configuration.networkMiddleware = [rewrite]
         }
         try await CassetteScene.withSession(0, { _ in .status(500) }, configure) { session in
-            #expect(try await session.with(scene.cassette(.replay)).get("http://e.org/a").text == "b")
+            let replaying = session.with(try scene.cassette(.replay))
+            #expect(try await replaying.get("http://e.org/a").text == "b")
         }
     }
 
