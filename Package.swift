@@ -142,7 +142,7 @@ let package = Package(
             dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
                 "MartletCache", "MartletFeatureSettings", "MartletCredentials", "MartletContent", "MartletCore",
-                "MartletAuthentication", "MartletCookies", "MartletNetwork", httpTypes, logging,
+                "MartletAuthentication", "MartletCookies", "MartletNetwork", "MartletDigests", httpTypes, logging,
                 systemPackage,
             ],
             swiftSettings: strict),
@@ -194,7 +194,7 @@ let package = Package(
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletStorage", "MartletCache", "MartletFeatureSettings",
                 "MartletContent", "MartletCore", "MartletAuthentication", "MartletNetwork", "MartletCaching",
-                "MartletHosts", systemPackage, lifecycle,
+                "MartletHosts", "MartletDigests", systemPackage, lifecycle,
             ],
             swiftSettings: strict),
         .target(
@@ -216,7 +216,10 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "MartletUploads", dependencies: ["MartletCore", "MartletAuthentication", "MartletDownloads"],
+            name: "MartletUploads",
+            dependencies: [
+                "MartletTransport", "MartletCore", "MartletAuthentication", "MartletDigests", "MartletDownloads",
+            ],
             swiftSettings: strict),
         .target(
             name: "MartletTesting",

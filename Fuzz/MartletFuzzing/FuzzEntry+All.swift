@@ -4,7 +4,7 @@ extension FuzzEntry {
         responseHead, responseStream, chunkedBody, requestStream, requestWriting, fieldValues, url,
         contentCoding, serverSentEvents, multipartBoundary, harStrings, jsonValue, contentDisposition, digestField,
         setCookie, challenges, location, xml, imageInfo, cacheControl, vary, cacheDates,
-        cacheEntry, cacheIndex, resumeRecord, frozenRequest, netlink,
+        cacheEntry, cacheIndex, resumeRecord, frozenRequest, netlink, cassette,
         session,
     ]
 }

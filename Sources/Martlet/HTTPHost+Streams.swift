@@ -40,8 +40,11 @@ extension HTTPHost {
     ///
     /// The request is prepared when the first value is requested; an error of the preparation is thrown then.
     /// - Parameters:
+    ///   - type: The type of the values.
     ///   - path: A path below the base, or an absolute URL; see `url(for:)`.
+    ///   - method: The method; by default that of the target, or GET.
     ///   - parameters: The parameters, as for `prepare(_:_:parameters:)`.
+    ///   - body: The body; `nil` for none.
     ///   - headers: Header fields in addition to those of the host.
     ///   - timeout: The maximum duration of the whole call, including the caller's processing of the values.
     ///   - options: The options of the call; `nil` for those of the host.

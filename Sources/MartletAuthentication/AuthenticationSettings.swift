@@ -161,6 +161,8 @@ struct IssuedToken: Sendable {
     let text: String
     /// Whether the token has not expired; always `true` if its lifetime is unknown.
     var isCurrent: @Sendable () -> Bool = { true }
+    /// Whether the token, if it is no longer current, can be used if it cannot be replaced.
+    var isValid: @Sendable () -> Bool = { false }
 }
 
 /// A provider that knows when its tokens expire.
@@ -196,9 +198,15 @@ public actor SingleFlightTokens: TokenProvider {
     /// Returns the current token. Without one, or while a token is being fetched, it waits for that fetch.
     /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
     public func token() async throws -> String {
-        if let flight { return try await flight.value }
-        if let present, present.isCurrent() { return present.text }
-        return try await fetch { try await $0.token() }
+        do {
+            if let flight { return try await flight.value }
+            if let present, present.isCurrent() { return present.text }
+            return try await fetch { try await $0.token() }
+        } catch {
+            // The former token may be valid for the rest of the leeway.
+            if !(error is CancellationError), let present, present.isValid() { return present.text }
+            throw error
+        }
     }
 
     /// Returns a token to replace a rejected one: the current token if it is another one, otherwise a fetched token.

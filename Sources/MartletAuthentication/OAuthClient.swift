@@ -17,8 +17,8 @@ public import MartletCore
 /// (`invalid_grant`) is not sent again. Calls throw an ``OAuthError``; if a token request fails otherwise, an
 /// ``HTTPError`` with the code `.authenticationFailed`.
 ///
-/// Token requests have none of the session's credentials. They are neither redirected nor retried, and their responses
-/// may have at most 256 KiB. The values can be shared: copies have the same tokens.
+/// Token requests have none of the session's credentials; its cookies are sent. They are neither redirected nor retried, and their responses
+/// may have at most 256 KiB. Copies of a client share its tokens.
 public struct OAuthClient: Sendable {
     /// The method by which a client with a secret authenticates itself (RFC 6749 §2.3.1).
     public enum SecretMethod: String, Hashable, Sendable, CaseIterable {
@@ -213,8 +213,12 @@ actor OAuthTokenSource: ExpiringTokenProvider {
             try await store(response.refreshToken, generation)
             if generation == self.generation { (failure, failureCount) = (nil, 0) }
             guard let lifetime = response.lifetime else { return IssuedToken(text: response.accessToken) }
-            let expiry = start.advanced(by: lifetime - min(leeway, lifetime / 2))
-            return IssuedToken(text: response.accessToken) { [now] in now() < expiry }
+            let (renewal, expiry) = (
+                start.advanced(by: lifetime - min(leeway, lifetime / 2)), start.advanced(by: lifetime)
+            )
+            return IssuedToken(
+                text: response.accessToken, isCurrent: { [now] in now() < renewal },
+                isValid: { [now] in now() < expiry })
         } catch {
             if generation == self.generation { record(error, retryAfter) }
             throw error

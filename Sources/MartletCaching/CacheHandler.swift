@@ -168,9 +168,10 @@ struct CacheHandler {
                 url: call.url, underlying: error)
         }
         // A body that does not satisfy the call's verification is handled like one that cannot be read.
-        let verifier = answer.content == .whole ? call.supplement?.verification?.verifier(call.method.rawValue) : nil
-        let framing =
-            response.variant.head.trailers == nil ? BodyFraming.length(answer.byteCount(of: response)) : .chunked
+        let verifier = answer.content == .none ? nil : call.supplement?.verification?.verifier(call.method.rawValue)
+        // The trailers are those of the whole body.
+        let hasTrailers = answer.content == .whole && response.variant.head.trailers != nil
+        let framing = hasTrailers ? BodyFraming.chunked : .length(answer.byteCount(of: response))
         guard verifier?.begin(answer.head, framing) == nil else { throw CachedBody.damage(call) }
         return make(answer, of: response, body, ahead: ahead, codings: codings, verifier: verifier, provenance)
     }

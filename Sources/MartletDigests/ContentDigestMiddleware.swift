@@ -11,7 +11,8 @@ import Synchronization
 /// that is opened a second time. A body that can be read only once is sent in chunks, and the field is its trailer.
 ///
 /// A request that has the field is sent unchanged, and so is a request without a body. The digest is that of the body
-/// which the middleware receives: a middleware that compresses or changes bodies must come earlier in the array.
+/// which the middleware receives: a middleware that changes bodies must come earlier in the array.
+/// A body with `compressed(_:level:)` is sent uncompressed.
 public struct ContentDigestMiddleware: HTTPMiddleware {
     /// The hash functions, without duplicates.
     public let algorithms: [DigestAlgorithm]
@@ -67,6 +68,8 @@ public struct ContentDigestMiddleware: HTTPMiddleware {
         let hashing = HashingSource(source, length: length, try makeComputation())
         var body = HTTPBody(.once(length: nil, SingleUseSource(hashing)), contentType: request.body.contentType)
         body.trailer = BodyTrailer(name: HTTPField.Name.contentDigest.rawName) { hashing.value }
+        // Not applied to a body with a digest, but it describes the caller's `Content-Encoding`.
+        body.compression = request.body.compression
         request.body = body
     }
 
@@ -123,8 +126,14 @@ private final class HashingSource: RequestBodySource {
             }
             return nil
         }
-        state.withLock { state in
+        try state.withLock { state in
             state.byteCount += UInt64(piece.count)
+            if let length, state.byteCount > length {
+                throw HTTPError(
+                    .bodyLengthMismatch, phase: .sending,
+                    message: "the given length of the body is \(length) bytes, but its source returned more",
+                    wasSent: true)
+            }
             state.computation.add(piece.span)
         }
         return piece

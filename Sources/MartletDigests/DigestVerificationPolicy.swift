@@ -61,7 +61,8 @@ extension SessionConfiguration {
 extension RequestOptions {
     /// The verification of the digests of the response; `nil` (the default) for the session's policy.
     ///
-    /// A raw body (``returnsRawBody``) is not verified. A download verifies its whole file instead of each response.
+    /// A raw body (``returnsRawBody``) is not verified. A download verifies its whole file instead of each response,
+    /// by digests in the head of a response, also with ``DigestVerificationPolicy/off``.
     public var digestVerification: DigestVerificationPolicy? {
         get { self[DigestVerificationKey.self] }
         set { self[DigestVerificationKey.self] = newValue }

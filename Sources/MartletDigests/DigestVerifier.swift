@@ -91,7 +91,9 @@ final class DigestVerifier: ContentVerifier {
         let names = DigestRule.fields(
             method: method, status: head.status, hasContentLocation: head.fields.contains("Content-Location"))
         let expected = ExpectedDigest.all(of: names, in: head.fields)
-        let isRequired = isRequired && (200..<300).contains(head.status)
+        // A response with a length of 0 has no content, such as a 201; a GET without content is suspicious.
+        let isEmpty = framing == .length(0) && method != "GET"
+        let isRequired = isRequired && (200..<300).contains(head.status) && !isEmpty
         let mayFollow = framing == .chunked
         if expected.isEmpty, !mayFollow { return isRequired ? DigestError.missing : nil }
         let algorithms = DigestAlgorithm.allCases.filter { algorithm in

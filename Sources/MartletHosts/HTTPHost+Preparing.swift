@@ -43,7 +43,7 @@ extension HTTPHost {
             url = try HTTPSession.url(of: request)
             headers.fill(from: request.headerFields)
         }
-        let isAtHome = url.origin == base.origin
+        let isAtHome = isHome(url)
         var options = self.options(merging: options, isAtHome: isAtHome).limited(to: timeout)
         if let validate { options.validator = validate }
         if isAtHome, options.authentication == nil { options.authentication = authentication }
@@ -103,7 +103,12 @@ extension HTTPHost {
     /// Adds the host's fields that a request lacks, if its URL has the base's origin. Use it in the closures of a
     /// download manager or an offline queue that add fields which must not be written to disk.
     public func addHeaders(to fields: inout HTTPHeaders, for url: HTTPURL) {
-        if url.origin == base.origin { fields.fill(from: headers.fields) }
+        if isHome(url) { fields.fill(from: headers.fields) }
+    }
+
+    /// Whether a URL has the origin of the base, or the one at which a feature such as HSTS requests the base.
+    private func isHome(_ url: HTTPURL) -> Bool {
+        url.origin == base.origin || url.origin == session.settings.effective(base, options).origin
     }
 
     /// Makes redirects to other origins drop the fields of the host.

@@ -15,7 +15,7 @@ extension HTTPBody {
     { .once(EncodedLines(values: values, encoder: encoder), contentType: jsonLinesType) }
 
     /// Creates a body of JSON lines from an asynchronous sequence that can be opened again from its beginning, so that
-    /// the body can be sent again; otherwise like ``jsonLines(_:encoder:)``.
+    /// the body can be sent again; otherwise like `jsonLines(_:encoder:)` of an asynchronous sequence.
     /// - Parameter open: A closure that returns the sequence; called each time the body is sent.
     public static func jsonLines<Values: AsyncSequence & Sendable>(
         encoder: BodyEncoder = .json(), _ open: @escaping @Sendable () -> Values

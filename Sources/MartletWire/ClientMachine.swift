@@ -16,7 +16,11 @@ package struct ClientMachine: ~Copyable, Sendable {
     private var kind = ResponseKind.ordinary
     private var requestVersion = WireVersion.http11
     private var ignoresLength = false
+    private var acceptsProgress = false
     private var informationalCount = 0
+    private var progressCount = 0
+    /// The maximum number of responses with the status 104 to a request that accepts them.
+    private static let progressLimit = 1_000_000
     /// Whether the connection can still persist. Once `false`, it stays `false` for all later exchanges.
     private var persists = true
 
@@ -39,8 +43,10 @@ package struct ClientMachine: ~Copyable, Sendable {
     ///   - wantsKeepAlive: `false` if the request has `Connection: close` or the owner will not reuse the connection.
     ///   - version: The version in the request line.
     ///   - ignoresLength: Whether `Content-Length` is ignored, so that an unchunked body ends with the connection.
+    ///   - acceptsProgress: Whether responses with the status 104 do not count as informational ones.
     package mutating func startRequest(
-        method: String, wantsKeepAlive: Bool = true, version: WireVersion = .http11, ignoresLength: Bool = false
+        method: String, wantsKeepAlive: Bool = true, version: WireVersion = .http11, ignoresLength: Bool = false,
+        acceptsProgress: Bool = false
     ) {
         guard receiver.phase == .idle || isReusable else {
             receiver.fail(WireError(.illegalEvent, at: 0))
@@ -52,7 +58,8 @@ package struct ClientMachine: ~Copyable, Sendable {
         kind = ResponseKind(method: method)
         requestVersion = version
         self.ignoresLength = ignoresLength
-        informationalCount = 0
+        (informationalCount, progressCount) = (0, 0)
+        self.acceptsProgress = acceptsProgress
         hasReceivedAnyByte = false
         if !wantsKeepAlive { persists = false }
     }
@@ -83,9 +90,13 @@ package struct ClientMachine: ~Copyable, Sendable {
         let byteCount = parser.consumedByteCount
         guard head.isInformational else { return receiver.pass(head, try decide(head), byteCount: byteCount) }
         if head.status == 101 { throw WireError(.unexpectedUpgrade, at: 0) }
-        informationalCount += 1
-        let limit = receiver.limits.informationalResponseLimit
-        if informationalCount > limit { throw WireError(.tooManyInformationalResponses(limit: limit), at: 0) }
+        // The number of reports of progress (104) grows with the duration of an upload.
+        let isProgress = acceptsProgress && head.status == 104
+        if isProgress { progressCount += 1 } else { informationalCount += 1 }
+        let limit = isProgress ? ClientMachine.progressLimit : receiver.limits.informationalResponseLimit
+        if (isProgress ? progressCount : informationalCount) > limit {
+            throw WireError(.tooManyInformationalResponses(limit: limit), at: 0)
+        }
         parser.reset()
         return receiver.pass(head, byteCount: byteCount)
     }

@@ -16,7 +16,8 @@ public struct WireLimits: Sendable, Hashable, Codable {
     /// The largest ``lineCountLimit`` that has an effect.
     static let lineCountMaximum = 65_000
     /// The maximum number of informational (1xx) responses before the final one. The default is 10 (Go allows 5). It
-    /// stops a peer that never sends the final response.
+    /// stops a peer that never sends the final response. Progress of an upload (104) does not count for calls that
+    /// receive it.
     public var informationalResponseLimit = 10
     /// The maximum size of all chunk extensions of a message in bytes. The default is 16 KiB. It stops chunks of one
     /// byte with large extensions.

@@ -340,4 +340,20 @@ struct HSTSSessionTests {
             #expect(site.plain.connectionCount == 0)
         }
     }
+
+    @Test("A host with an http base keeps its fields at the https URLs of its responses")
+    func hostLinks() async throws {
+        try await Site.run { request in
+            guard request.headers["Authorization"] == "mine" else { return .status(401) }
+            return OriginResponse.text(request.path).with {
+                if request.path == "/1" { $0.headers.append("Link", "</2>; rel=\"next\"") }
+            }
+        } _: { site in
+            try site.know()
+            let host = try site.session().host("http://known.example") { $0.headers[.authorization] = "mine" }
+            var texts: [String] = []
+            for try await page in host.pages("1") { texts.append(page.text) }
+            #expect(texts == ["/1", "/2"])
+        }
+    }
 }

@@ -129,11 +129,20 @@ struct UploadPlan: Sendable {
             words.count == 2 || words.isEmpty && directory != nil,
             "give one file and one URL, or --directory with a queue; try martlet upload --help")
         file = words.first
-        url =
+        let given =
             words.count == 2
             ? try CommandLineURL.parsed(
                 try CommandLineURL.completed(words[1], disablesGlobbing: group.disablesGlobbing)) : nil
-        authentication = try await CredentialPlan.load(group).settings(for: url?.origin)
+        url = given?.withoutUserInfo
+        let caller = try await CredentialPlan.load(group)
+        try check(
+            given != nil || !caller.isOneForAll,
+            "option \(group.bearer == nil ? "-u" : "--oauth2-bearer"): needs a file and a URL, or use -n")
+        var settings = caller.settings(for: given?.origin)
+        if let given, let user = given.user, !caller.isOneForAll {
+            settings.credentialsByOrigin[given.origin] = .basic(user: user, password: given.password ?? "")
+        }
+        authentication = settings
         var lines = try HeaderLines(group.headerLines)
         lines.setDefaults(group)
         if let name = lines.omitted.map(\.rawName).sorted().first {
@@ -161,7 +170,10 @@ struct UploadPlan: Sendable {
                 meter.note(progress.completedByteCount, of: progress.totalByteCount)
             }.body
         }
-        let (fields, origin) = (options.headers, url?.origin)
+        // The other fields are stored with their upload, and must not be sent with another one.
+        let secrets: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie]
+        let fields = HTTPFields(options.headers.fields.filter { secrets.contains($0.name) })
+        let origin = url?.origin
         let manager = try await UploadManager(session: session, directory: directory) { headers, url in
             // Fields that are not stored are sent only to the server that they were given for.
             if url.origin == origin { headers.fill(from: fields) }
@@ -183,13 +195,24 @@ struct UploadPlan: Sendable {
         var uploads = await manager.uploads
         for upload in uploads {
             switch upload.state {
+            // Without --repeat, a request that may have taken effect is not sent again.
+            case .failed(let error) where error.code == .uploadUncertain && !options.allowsRepetition: break
             case .paused, .failed: try await upload.resume()
             case .waiting, .running, .finished, .cancelled: break
             }
         }
         if let file, let url {
             let path = try WorkingDirectory.absolute(file)
-            uploads = uploads.filter { $0.file.string == path && $0.url == url.withoutUserInfo }
+            var same: [Upload] = []
+            for upload in uploads where upload.file.string == path && upload.url == url.withoutUserInfo {
+                // A finished upload of an older version of the file does not count.
+                if case .finished = upload.state, await !manager.hasCurrentFile(upload.id) {
+                    try await manager.remove(upload.id)
+                } else {
+                    same.append(upload)
+                }
+            }
+            uploads = same
             if uploads.isEmpty {
                 let id = try await manager.add(file, to: url, options: options)
                 uploads = await [manager.upload(id)].compactMap(\.self)

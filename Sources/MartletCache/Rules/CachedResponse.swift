@@ -75,7 +75,9 @@ package struct CachedResponse: Equatable, Sendable {
     }
 
     private static func framed(_ fields: FieldBlock, range: String, length: UInt64) -> FieldBlock {
-        var framed = StoredFields.filtered(fields) { $0 != "content-length" && $0 != "content-range" }
+        var framed = StoredFields.filtered(fields) {
+            !["content-length", "content-range", "content-digest"].contains($0)
+        }
         framed.append(name: "Content-Range", value: range)
         framed.append(name: "Content-Length", value: String(length))
         return framed

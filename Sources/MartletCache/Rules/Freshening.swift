@@ -52,7 +52,7 @@ package struct Freshening: Equatable, Sendable {
 
     /// The fields that describe the stored bytes: a message without these bytes cannot change them (RFC 9111 §3.2).
     private static let fixed: Set<String> = [
-        "content-length", "content-encoding", "content-range", "content-md5", "content-digest",
+        "content-length", "content-encoding", "content-range", "content-md5", "content-digest", "repr-digest", "digest",
     ]
 }
 

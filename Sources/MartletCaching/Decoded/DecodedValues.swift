@@ -3,6 +3,7 @@ import MartletNetwork
 import MartletCookies
 import MartletAuthentication
 import MartletCore
+import MartletDigests
 import MartletCache
 
 /// Decoded values, bounded by their cost and number; the least recently used is evicted first.
@@ -141,7 +142,7 @@ struct DecodedSharingKey: Hashable, Sendable {
             // Distinguishes empty settings, which override the session's, from none.
             authentication?.attemptLimit, options.usesCookies, options.idempotencyKey, options.bandwidth,
             options.bandwidthGroup?.number, options.cacheMode, options.cachePartition,
-            options.allowsResendingNonIdempotentMethods, options.usesHSTS,
+            options.allowsResendingNonIdempotentMethods, options.usesHSTS, options.digestVerification,
         ])
     }
 }

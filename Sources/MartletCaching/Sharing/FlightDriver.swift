@@ -101,7 +101,7 @@ struct FlightDriver: Sendable {
         flight.decide(.transfer(transfer, .coming))
         do {
             try await receive(network)
-            let (cache, flight, trailers) = (cache, flight, network.trailers)
+            let (cache, flight, trailers) = (cache, flight, trailers(of: network))
             let storing = cache.store.hasDisk ? StoreWork<Void>(in: cache.store, on: core.loop) : nil
             // The thread that wrote the last bytes stores the body and resumes the readers: one switch less for each.
             flight.noteWhole {
@@ -133,6 +133,17 @@ struct FlightDriver: Sendable {
             flight.end(.failed(error))
             return false
         }
+    }
+
+    /// Returns the trailers to store. Digests are not those of a body that a middleware made.
+    private func trailers(of network: StreamedResponse) -> FieldBlock? {
+        guard case .made = network.channel, let received = network.trailers else { return network.trailers }
+        var kept = FieldBlock()
+        for index in received.indices
+        where !["content-digest", "repr-digest"].contains(received.nameString(at: index).lowercased()) {
+            kept.append(name: received.name(at: index), value: received.value(at: index))
+        }
+        return kept
     }
 
     /// Whether the delegate allows the response to be stored.

@@ -18,6 +18,8 @@ package final class ExchangeRequest: Sendable {
     /// Whether the response's body is delivered as it is on the wire, chunk framing included.
     package let isRaw: Bool
     package let ignoresLength: Bool
+    /// Whether many responses with the status 104 are accepted.
+    package let acceptsProgress: Bool
     package let trailers: [(name: String, value: String)]
     /// The trailer whose value is known after the body was read.
     package let bodyTrailer: BodyTrailer?
@@ -25,12 +27,14 @@ package final class ExchangeRequest: Sendable {
     package init(
         head: [UInt8], method: String, version: WireVersion = .http11, body: OutgoingBody = .none,
         expectsContinue: Bool = false, continueWait: Duration = .seconds(1), wantsKeepAlive: Bool = true,
-        isRaw: Bool = false, ignoresLength: Bool = false, trailers: [(name: String, value: String)] = [],
+        isRaw: Bool = false, ignoresLength: Bool = false, acceptsProgress: Bool = false,
+        trailers: [(name: String, value: String)] = [],
         bodyTrailer: BodyTrailer? = nil
     ) {
         (self.head, self.method, self.version) = (head, method, version)
         (self.body, self.expectsContinue, self.continueWait) = (body, expectsContinue, continueWait)
         (self.wantsKeepAlive, self.isRaw, self.ignoresLength) = (wantsKeepAlive, isRaw, ignoresLength)
+        self.acceptsProgress = acceptsProgress
         (self.trailers, self.bodyTrailer) = (trailers, bodyTrailer)
     }
 

@@ -60,7 +60,7 @@ package final class HTTP1Connection: Sendable {
             state.isRaw = request.isRaw
             state.machine.startRequest(
                 method: request.method, wantsKeepAlive: request.wantsKeepAlive, version: request.version,
-                ignoresLength: request.ignoresLength)
+                ignoresLength: request.ignoresLength, acceptsProgress: request.acceptsProgress)
         }
     }
 

@@ -246,12 +246,11 @@ public struct RequestOptions: Sendable {
     /// A closure that receives each interim response (1xx, RFC 9110 §15.2) when it arrives, also while the body of the
     /// request is being sent; `nil` (the default) for none.
     ///
-    /// It is called once for each response of ``HTTPExchange/interimResponses``, including 100, in order, and before
-    /// the call returns its final response; also for responses to requests before a redirect or a retry. It runs in the
-    /// call's task, which holds a connection, so it must return quickly. It may cancel the call. A paused call reads
-    /// nothing. A response from the cache has none; of calls that share a transfer, only the one that started it
-    /// receives them. A download in segments may call the closure concurrently. Responses of a proxy to CONNECT are not
-    /// reported. Options with a closure cannot be encoded.
+    /// It is called once for each response, including 100, in order, and before the call returns; also before a
+    /// redirect or a retry. It runs in the task that receives the response, which holds a connection, so it must return
+    /// quickly. It may cancel the call. A response from the cache has none; of calls that share a transfer, only the one
+    /// that started it receives them. A download in segments may call the closure concurrently. Responses of a proxy to
+    /// CONNECT are not reported. With a closure, up to a million 104 are accepted. Such options cannot be encoded.
     public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
         get { box?.content.onInterimResponse }
         set { rare.onInterimResponse = newValue }

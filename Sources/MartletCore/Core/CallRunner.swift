@@ -321,6 +321,8 @@ struct CallAttemptState {
         switch try exchange.tryReceiveHead() {
         case .wouldBlock(let deadline, let timeout): return .wait(until: deadline, timeout)
         case .interim(let head):
+            // Reports of the progress of an upload replace each other.
+            if head.status == 104, interim.count > 10, interim.last?.status == 104 { interim.removeLast() }
             interim.append(head)
             try report(head, runner, exchange)
             return .interim

@@ -79,7 +79,7 @@ extension HTTPError {
             message = cause.description
             underlying = cause
         case .source(let cause):
-            let isMismatch = cause is CompressedBody.LengthError
+            let isMismatch = cause is CompressedBody.LengthError || (cause as? HTTPError)?.code == .bodyLengthMismatch
             code = cause is StorageError ? .fileFailed : isMismatch ? .bodyLengthMismatch : .bodySourceFailed
             message = "the body's source failed: \(cause)"
             underlying = cause

@@ -92,6 +92,7 @@ struct RequestComposer {
             expectsContinue: expectsContinue, continueWait: call.settings.configuration.continueTimeout,
             wantsKeepAlive: version == .http11 && !call.sentFields.contains("connection", token: "close"),
             isRaw: call.options.returnsRawBody == true, ignoresLength: call.options.ignoresContentLength == true,
+            acceptsProgress: call.options.onInterimResponse != nil,
             trailers: trailers, bodyTrailer: last)
     }
 

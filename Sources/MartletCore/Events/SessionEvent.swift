@@ -17,8 +17,7 @@ public struct SessionEvent: Sendable {
         /// A request was sent: its head, and the part of its body that the connection accepted immediately. The number
         /// of the first attempt is 1. Requests after redirects, challenges and retries are counted, too.
         case requestSent(attempt: Int)
-        /// An interim response (1xx, also 100) was received, possibly while the body of the request was being sent.
-        /// ``RequestOptions/onInterimResponse`` receives its fields.
+        /// An interim response (1xx, also 100) was received: see ``RequestOptions/onInterimResponse``.
         case interimResponseReceived(status: Int)
         /// A redirect is followed.
         case redirected(status: Int, to: String)

@@ -10,8 +10,7 @@ final class CompressionStage: CallStage {
     init(_ progress: CallProgress) { self.progress = progress }
 
     func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
-        if isRejected.load(ordering: .relaxed) { return try await next(call.uncompressed) }
-        let answer = try await next(call)
+        let answer = try await next(isRejected.load(ordering: .relaxed) ? call.uncompressed : call)
         guard answer.head.status == 415, answer.call.body.compression?.isEnabled == true else { return answer }
         do {
             if progress.observer?.delegate != nil { await progress.readAhead(answer) }

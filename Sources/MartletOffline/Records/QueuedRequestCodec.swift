@@ -131,6 +131,9 @@ package enum QueuedRequestCodec {
             let level: Int64? = try reader.optionalNumber("level")
             // A body in a coding of another build is sent uncompressed.
             request.compression = name.flatMap { BodyCompression(name: $0, level: level.map { Int(clamping: $0) }) }
+            if let name, request.compression == nil, request.fields[.contentEncoding]?.lowercased() == name {
+                request.fields[.contentEncoding] = nil
+            }
         }
         return request
     }

@@ -1,6 +1,7 @@
 import MartletCache
 import MartletCaching
 import MartletCore
+import MartletDigests
 import MartletFeatureSettings
 
 /// One attempt to send a request: it adds credentials, sends, and refreshes the credentials if the server rejects them.
@@ -65,6 +66,8 @@ struct OfflineAttempt: Sendable {
         var options = options
         options.retry = .never
         options.validator = .anything
+        // The head decides. A rejected body would hide it, and the request would be sent again.
+        options.digestVerification = .off
         options.idempotencyKey = nil
         // Fields that are not stored are not sent to other origins.
         var redirects = options.redirects ?? session.configuration.redirects

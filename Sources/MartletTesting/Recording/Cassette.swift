@@ -30,8 +30,8 @@ public final class Cassette: HTTPMiddleware {
         case record
         /// No request is sent. A request without a recorded response throws ``CassetteError/unmatched(_:)``.
         case replay
-        /// Requests without a recorded response are sent, and added to the file. What was added in this way is not
-        /// replayed by the same object, so that equal requests are recorded one after the other.
+        /// Requests without a recorded response are sent, and added to the file. This object does
+        /// not replay what it has added, so each of several equal requests is sent and recorded.
         case replayOrRecord
     }
 
@@ -122,7 +122,20 @@ public final class Cassette: HTTPMiddleware {
         if options.matching.needsBody {
             let isOnce = request.body.replay == .once
             seen.body = try await collect(request.body, of: seen)
-            if isOnce { request.body = .bytes(seen.body, contentType: request.body.contentType) }
+            if isOnce {
+                let (given, bytes) = (request.body, seen.body)
+                // A trailer, such as a digest, is sent only after chunks.
+                request.body =
+                    given.trailer == nil
+                    ? .bytes(bytes, contentType: given.contentType)
+                    : .stream(contentType: given.contentType) {
+                        AsyncStream<[UInt8]> { stream in
+                            stream.yield(bytes)
+                            stream.finish()
+                        }
+                    }
+                (request.body.trailer, request.body.compression) = (given.trailer, given.compression)
+            }
         }
         let sought = mask.masked(seen)
         if let entry = take(sought) {
@@ -177,7 +190,9 @@ public final class Cassette: HTTPMiddleware {
         if request.body.replay == .once {
             let (source, length) = try await request.body.open()
             let copied = CopiedRequestBody(source: source, limit: options.bodyLimit.bytes)
-            request.body = .once(copied, length: length, contentType: request.body.contentType)
+            let given = request.body
+            request.body = .once(copied, length: length, contentType: given.contentType)
+            (request.body.trailer, request.body.compression) = (given.trailer, given.compression)
             sent = copied
         } else {
             seen.body = try await collect(request.body, of: seen)
@@ -296,10 +311,14 @@ public struct CassetteOptions: Sendable {
     public var matching = CassetteMatching()
     /// The response after all matching entries were used; `.last` by default.
     public var repeats = Repeats.last
-    /// The masked fields, and the masked items of queries and forms; credentials and cookies by default.
-    public var mask = SecretRedaction.standard
-    /// The names of members of JSON bodies whose values are masked, at any depth and in any case; none by default.
-    public var secretJSONKeys: Set<String> = []
+    /// The masked fields, and the masked items of queries and forms. By default the fields with credentials and
+    /// cookies, and the items of OAuth with secrets.
+    public var mask = SecretRedaction.standard.adding(queryItems: [
+        "access_token", "refresh_token", "id_token", "client_secret", "client_assertion", "password",
+    ])
+    /// The names of members of JSON bodies whose values are masked, at any depth and in any case; by default those of
+    /// OAuth with secrets.
+    public var secretJSONKeys: Set<String> = ["access_token", "refresh_token", "id_token", "client_secret"]
     /// The maximum size of the body of a request or a response, decoded; 16 MiB by default. Above it, the call that
     /// records it throws ``CassetteError/tooLarge(_:)``.
     public var bodyLimit = ByteCount.mebibytes(16)
@@ -317,7 +336,7 @@ extension SessionConfiguration {
 }
 
 extension HTTPSession {
-    /// Returns a view of this session that uses a cassette in place of the network; see
-    /// ``SessionConfiguration/connect(to:)-(Cassette)``.
+    /// Returns a view of this session that uses a cassette in place of the network, like `connect(to:)` of its
+    /// configuration.
     public nonisolated func with(_ cassette: Cassette) -> HTTPSession { with { $0.connect(to: cassette) } }
 }

@@ -79,7 +79,7 @@ struct CassetteMask: Sendable {
             .object(
                 JSONObject(
                     members.map {
-                        ($0.name, jsonKeys.contains($0.name.lowercased()) ? "***" : masked($0.value))
+                        ($0.name, jsonKeys.contains($0.name.lowercased()) ? "masked" : masked($0.value))
                     }))
         }
     }

@@ -201,14 +201,17 @@ private struct HARValue {
     let file: String
     let entry: Int?
 
-    var isPresent: Bool { value != nil }
+    var isPresent: Bool { value != Optional.none }
+
+    /// Returns a value unless it is `null`. The literal `nil` would be the value `null` here.
+    private static func present(_ value: JSONValue?) -> JSONValue? { value?.isNull == true ? Optional.none : value }
 
     /// The member with a name, which may be missing.
     subscript(name: String) -> HARValue {
         get throws(CassetteError) {
-            let member = try object[name].flatMap { $0.isNull ? nil : $0 }
-            return HARValue(
-                value: member, keyPath: keyPath.isEmpty ? name : "\(keyPath).\(name)", file: file, entry: entry)
+            HARValue(
+                value: HARValue.present(try object[name]), keyPath: keyPath.isEmpty ? name : "\(keyPath).\(name)",
+                file: file, entry: entry)
         }
     }
 
@@ -223,7 +226,7 @@ private struct HARValue {
         get throws(CassetteError) {
             try required("an array", value?.arrayValue).enumerated().map { index, element in
                 HARValue(
-                    value: element.isNull ? nil : element, keyPath: "\(keyPath)[\(index)]", file: file,
+                    value: HARValue.present(element), keyPath: "\(keyPath)[\(index)]", file: file,
                     entry: entry ?? (keyPath == "log.entries" ? index : nil))
             }
         }

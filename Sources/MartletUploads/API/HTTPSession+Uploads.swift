@@ -6,7 +6,8 @@ extension HTTPSession {
     ///
     /// - Parameters:
     ///   - file: The path of a regular file, which must stay unchanged.
-    ///   - target: The URL, or a request with a method and header fields; those of the options take precedence.
+    ///   - target: The URL, or a request. Its method replaces that of the options; fields of the options replace its
+    ///     fields of the same name.
     ///   - options: The options. The priority has no effect.
     ///   - progress: Called on the caller's actor with the latest progress; intermediate values may be skipped, the last
     ///     one is always delivered.
@@ -33,14 +34,8 @@ extension HTTPSession {
 }
 
 extension HTTPSession {
-    /// The session with its own errors instead of mapped ones. A server may report its progress in many interim responses
-    /// (104).
-    nonisolated var forUploads: HTTPSession {
-        with {
-            $0.errors = nil
-            $0.wireLimits.informationalResponseLimit = max($0.wireLimits.informationalResponseLimit, 10_000)
-        }
-    }
+    /// The session with its own errors instead of mapped ones.
+    nonisolated var forUploads: HTTPSession { configuration.errors == nil ? self : with { $0.errors = nil } }
 }
 
 extension UploadItem {

@@ -24,7 +24,7 @@ import MartletDownloads
 ///
 /// | response | result |
 /// |---|---|
-/// | no response, 408, 423, 425, 429, 500, 502, 503, 504 | a retry, no sooner than `Retry-After`; then the offset |
+/// | no response, 408, 423, 425, 429, 500, 502, 503, 504 | a retry after `Retry-After`, at most `maximumRetryAfter`; then the offset |
 /// | 409, or 460 (tus) to content | the offset |
 /// | 404 or 410 from the upload URL | the upload is created again, from the start of the file |
 /// | 413 with a smaller `max-append-size` | smaller requests |
@@ -173,7 +173,8 @@ public actor UploadManager {
     /// The file is not copied. It must stay unchanged until the upload has finished. Adding a file twice uploads it twice.
     /// - Parameters:
     ///   - file: The path of a regular file; a relative one is resolved against the working directory.
-    ///   - target: The URL, or a request with a method and header fields; those of the options take precedence.
+    ///   - target: The URL, or a request. Its method replaces that of the options; fields of the options replace its
+    ///     fields of the same name.
     ///   - options: The options.
     /// - Returns: The identifier, stable across processes.
     /// - Throws: An `HTTPError`: `.invalidURL`; `.invalidHeader`; `.fileFailed` if the file cannot be read, or the
@@ -301,6 +302,12 @@ public actor UploadManager {
     private nonisolated func end() {
         board.finish()
         isAllFinished.finish()
+    }
+
+    /// Whether the file of an upload is still the one that was added.
+    package func hasCurrentFile(_ id: UploadID) async -> Bool {
+        guard let item = managed[id]?.item else { return false }
+        return (try? await UploadFileIdentity.of(item.path)) == item.file
     }
 
     func checkOpen() throws(HTTPError) {

@@ -199,7 +199,10 @@ struct UploadMachine: Sendable {
             return reply.isSuccess ? finished() : .fail(UploadMachine.status(reply))
         }
         switch reply.status {
-        case 404, 410: return createAgain(reply, random)
+        case 404, 410:
+            // The response is to this request, which therefore did not complete the upload.
+            checkpoint.mayBeComplete = false
+            return createAgain(reply, random)
         case 409, 460: return retry(UploadMachine.status(reply), reply, random, isImmediate: failures == 0)
         case 413:
             guard let limit = reply.limits.maximumAppend, limit > 0, limit < range.upperBound - range.lowerBound else {
@@ -215,7 +218,7 @@ struct UploadMachine: Sendable {
             return retry(UploadMachine.rejected("the server did not report an offset"), reply, random)
         }
         guard offset <= plan.byteCount else { return .fail(UploadMachine.beyondEnd(offset, plan)) }
-        if isLast, offset == plan.byteCount, isTus || reply.isComplete == nil { return finished() }
+        if isLast, isTus, offset == plan.byteCount { return finished() }
         guard offset > range.lowerBound, offset > checkpoint.offset || offset == range.upperBound else {
             return retry(UploadMachine.rejected("the server did not store the content"), reply, random)
         }
@@ -228,16 +231,30 @@ struct UploadMachine: Sendable {
     /// Handles the response to a request with the whole file.
     private mutating func answered(_ reply: UploadReply, _ random: Double) -> Step {
         if reply.isSuccess {
-            guard checkpoint.url != nil, reply.isComplete == false else { return finished() }
+            let mayResume = plan.given == .automatic || plan.given == .ietf
+            guard mayResume, reply.isComplete == false else { return finished() }
+            guard let url = checkpoint.url ?? reply.location else {
+                return .fail(UploadMachine.rejected("the server did not complete the upload, and sent no upload URL"))
+            }
+            (checkpoint.url, checkpoint.protocol) = (url, .ietf)
             needsQuery = true
             return next()
         }
         if reply.isComplete == true { return .fail(UploadMachine.status(reply)) }
-        guard checkpoint.url == nil, !plan.isRepeatable, [500, 502, 504].contains(reply.status) else {
+        if reply.status == 413, plan.given == .automatic || plan.given == .ietf,
+            let limit = reply.limits.maximumAppend, limit > 0, limit < plan.byteCount
+        {
+            // The server supports resumable uploads, and did not process the request.
+            checkpoint.protocol = .ietf
+            checkpoint.mayBeComplete = false
+            return retry(UploadMachine.status(reply), reply, random, isImmediate: failures == 0)
+        }
+        guard [500, 502, 504].contains(reply.status) else {
             // The server did not process the request.
             checkpoint.mayBeComplete = false
             return unsuccessful(reply, random)
         }
+        guard checkpoint.url == nil, !plan.isRepeatable else { return unsuccessful(reply, random) }
         return .fail(UploadMachine.uncertain("the server failed with the status \(reply.status)"))
     }
 
@@ -294,7 +311,8 @@ struct UploadMachine: Sendable {
         if checkpoint.url != nil {
             request = needsQuery ? .query : append()
         } else {
-            let isSmall = plan.isRepeatable && plan.byteCount <= UploadMachine.smallByteCount
+            let small = min(UploadMachine.smallByteCount, limits.maximumAppend ?? .max)
+            let isSmall = plan.isRepeatable && plan.byteCount <= small
             switch checkpoint.protocol {
             case .automatic: request = isSmall ? .whole : .discover
             case .ietf: request = isSmall ? .whole : .create

@@ -1,4 +1,5 @@
 import MartletCore
+import MartletTransport
 
 /// The file format of an upload: a `RecordEnvelope` with the magic `MRTu`, without secrets other than the upload URL.
 enum UploadItemCodec {
@@ -44,7 +45,9 @@ enum UploadItemCodec {
         case .finished(let result):
             writer.write(UInt8(3))
             writer.write(UInt16(truncatingIfNeeded: result.statusCode))
-            write(result.headers, to: &writer)
+            var fields = result.headers
+            for name in UploadItem.secretNames(item.options) { fields[name] = nil }
+            write(fields, to: &writer)
             writer.write(counted: result.body.prefix(bodyLimit))
             writer.write(result.isResponseLost)
         case .failed(let error):
@@ -71,8 +74,7 @@ enum UploadItemCodec {
         for name in options.secretFields { writer.write(text: name.rawName) }
         writer.write(options.retry.maximumRetries)
         for delay in [options.retry.initialDelay, options.retry.maximumDelay, options.retry.maximumRetryAfter] {
-            writer.write(delay.components.seconds)
-            writer.write(delay.components.attoseconds)
+            writer.write(delay.wholeNanoseconds)
         }
     }
 
@@ -159,8 +161,7 @@ enum UploadItemCodec {
     }
 
     private static func duration(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> Duration {
-        Duration(
-            secondsComponent: try reader.number("seconds"), attosecondsComponent: try reader.number("attoseconds"))
+        .nanoseconds(try reader.number("delay") as Int64)
     }
 
     private static func fields(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> HTTPFields {

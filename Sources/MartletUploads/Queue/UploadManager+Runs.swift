@@ -80,11 +80,22 @@ extension UploadManager {
     }
 
     private func discard(_ id: UploadID) {
-        guard let entry = managed[id] else { return }
+        // The record says that the upload was cancelled, so the next manager discards it.
+        guard !isClosing, let entry = managed[id] else { return }
         let order = UploadRun.Order(
             item: entry.item, session: session, status: entry.status, prepare: prepare, record: { _, _, _ in })
-        runs.add { [weak self, store] in
+        // Unstructured like a run, so that ``close()`` can cancel it.
+        let run = Task<UploadResult, any Error> {
             await UploadRun(order).discard()
+            throw CancellationError()
+        }
+        managed[id]?.run = run
+        runs.add { [weak self, store] in
+            _ = await withTaskCancellationHandler {
+                await run.result
+            } onCancel: {
+                run.cancel()
+            }
             await self?.discarded(id)
             withExtendedLifetime(store) {}
         }
@@ -148,6 +159,7 @@ extension UploadManager {
     }
 
     private func discarded(_ id: UploadID) async {
+        guard !isClosing else { return }
         try? await store.remove(id)
         let effects = machine.discarded(id.queued)
         managed[id]?.status.become(.cancelled)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import MartletCore
+import MartletDigests
 
 /// One run of an upload: sends the requests of its ``UploadMachine``, and records the checkpoints.
 actor UploadRun {
@@ -20,6 +21,8 @@ actor UploadRun {
     private let order: Order
     private var machine: UploadMachine
     private var recorded: UploadMachine.Checkpoint
+    /// Whether an urgent checkpoint could not be written.
+    private var isOverdue = false
     private var recordNumber: UInt64 = 0
     private var nextRecord = MonotonicTime.now()
 
@@ -72,13 +75,16 @@ actor UploadRun {
         let checkpoint = machine.checkpoint
         var important = checkpoint
         important.offset = recorded.offset
-        let isUrgent = important != recorded || checkpoint != recorded && MonotonicTime.now() >= nextRecord
+        let isUrgent = isOverdue || important != recorded || checkpoint != recorded && MonotonicTime.now() >= nextRecord
         if isUrgent {
-            recorded = checkpoint
+            (recorded, isOverdue) = (checkpoint, false)
             nextRecord = MonotonicTime.now().advanced(by: UploadRun.recordInterval)
         }
         recordNumber += 1
-        try await order.record(checkpoint, recordNumber, isUrgent)
+        do { try await order.record(checkpoint, recordNumber, isUrgent) } catch {
+            if isUrgent { isOverdue = true }
+            throw error
+        }
     }
 
     // MARK: Requests
@@ -125,11 +131,15 @@ actor UploadRun {
         options.timeouts.total = nil
         options.retry = .never
         options.validator = .anything
+        // The head decides. A rejected body would hide it.
+        options.digestVerification = .off
         options.redirects = redirects
         options.bandwidth.upload = item.options.bandwidth
         options.bodyLimit = ByteCount(UploadItemCodec.bodyLimit)
         var headers = item.options.headers
-        if url.origin == item.url.origin || redirects.sendsCredentialsCrossOrigin {
+        // With HSTS the request is sent to https, and the upload URL is there.
+        let own = [item.url.origin, order.session.settings.effective(item.url, options).origin]
+        if own.contains(url.origin) || redirects.sendsCredentialsCrossOrigin {
             headers[.authorization] = headers[.authorization] ?? UploadFields.authorization(of: item.url)
         } else {
             for name in redirects.fieldsOfOrigin { headers[name] = nil }

@@ -71,7 +71,10 @@ struct UploadCommandTests {
 
     @Test(
         "A wrong number of arguments and options that cannot be stored are usage errors",
-        arguments: [[], ["f"], ["f", "http://h/", "g"], ["-H", "X-A:", "f", "http://h/"], ["--directory", "d", "f"]])
+        arguments: [
+            [], ["f"], ["f", "http://h/", "g"], ["-H", "X-A:", "f", "http://h/"], ["--directory", "d", "f"],
+            ["--directory", "d", "-u", "a:b"],
+        ])
     func usage(words: [String]) async throws {
         await #expect(throws: UsageError.self) { try await run(words) }
     }
@@ -89,5 +92,22 @@ struct UploadCommandTests {
         }
         #expect(UploadPlan.failure(in: .failure(CancellationError()), isStored: true)?.status == .interrupted)
         #expect(UploadPlan.failure(in: .success([]), isStored: true) == nil)
+    }
+
+    @Test("An upload that may have taken effect is sent again only with --repeat")
+    func uncertain() async throws {
+        let scene = try Scene()
+        let store = ResumableUploadStore()
+        try await TestOrigin.withOrigin(.plain, handler: .resumableUploads(store)) { origin in
+            store.inject(.loseResponse, into: .post)
+            let words = ["--plain", "--directory", scene.root + "/queue", scene.file, origin.url("/files")]
+            for _ in 1...2 {
+                let error = await #expect(throws: HTTPError.self) { try await run(words) }
+                #expect(error?.code == .uploadUncertain)
+            }
+            #expect(store.completed.count == 1)
+            _ = try await run(["--repeat"] + words)
+            #expect(store.completed.count == 2)
+        }
     }
 }

@@ -79,6 +79,7 @@ struct UserCodeLocationsTests {
         "HTTPSession.save": .synchronous(.downloadProgress),
         "HTTPSession.stream": .callersTask,
         "HTTPSession.upload": .synchronous(.uploadProgress),
+        "HTTPSession.uploadResumably": .elsewhere("The progress is reported as for HTTPSession.download."),
         "HTTPSession.with": .value,
         "MultipartForm.init": .value,
         "MultipartForm.stream": .call(.part),
@@ -131,6 +132,7 @@ struct UserCodeLocationsTests {
         "TrustPolicy.custom": .call(.trust),
         "TrustPolicy.evaluated": .call(.trust),
         "SessionConfiguration.metricsFactory": metrics,
+        "UploadManager.init": .elsewhere("UploadManagerTests"),
     ]
 
     private static var metrics: Row {

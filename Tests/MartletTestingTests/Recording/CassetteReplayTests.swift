@@ -121,8 +121,9 @@ struct CassetteReplayTests {
             configuration.networkMiddleware = [rewrite]
         }
         try await CassetteScene.withSession(0, { _ in .status(500) }, configure) { session in
-            let replaying = session.with(try scene.cassette(.replay))
-            #expect(try await replaying.get("http://e.org/a").text == "b")
+            let view = session.with(try scene.cassette(.replay))
+            let text = try await view.get("http://e.org/a").text
+            #expect(text == "b")
         }
     }
 

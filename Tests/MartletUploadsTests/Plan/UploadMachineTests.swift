@@ -360,4 +360,26 @@ struct UploadMachineTests {
             #expect(run.code == code)
         }
     }
+
+    @Test("A request that may have taken effect is not repeated after a 504 and the loss of its upload URL")
+    func uncertainInterim() {
+        var run = Run(.automatic)
+        run.receive(405)
+        var reply = UploadReply(status: 104)
+        reply.location = UploadMachineTests.url
+        run.machine.interimReceived(reply)
+        run.receive(504)
+        run.receive(404)
+        #expect(run.code == .uploadUncertain)
+    }
+
+    @Test("A successful response without completion is confirmed by a query")
+    func unconfirmed() {
+        var run = Run(.ietf)
+        run.create()
+        run.receive(200)
+        #expect(run.steps.last == "query after 1")
+        run.receive(204) { ($0.offset, $0.isComplete) = (10, true) }
+        #expect(run.steps.last == "finish, response lost")
+    }
 }

@@ -26,7 +26,9 @@ struct UploadItemCodecTests {
         var item = try item()
         let stages: [UploadItem.Stage] = [
             .waiting, .paused, .cancelled,
-            .finished(UploadResult(statusCode: 201, headers: [.location: "y"], body: [1, 2], byteCount: 100)),
+            .finished(
+                UploadResult(
+                    statusCode: 201, headers: [.location: "y", .setCookie: "a=secret"], body: [1, 2], byteCount: 100)),
             .failed(HTTPError(.uploadUncertain, phase: .sending, message: "m", wasSent: true, status: 500)),
         ]
         for stage in stages {

@@ -165,6 +165,23 @@ struct UploadManagerTests {
         }
     }
 
+    @Test("Cancelling and closing do not wait for a closure that never returns")
+    func prepareHangs() async throws {
+        try await UploadScene.with(10) { scene in
+            let signals = OriginSignals()
+            defer { signals.raise("end") }
+            let manager = try await scene.manager(prepare: { _, _ in
+                signals.raise("asked")
+                while !signals.isRaised("end") { await Task.yield() }
+            })
+            let id = try await manager.add(scene.file, to: scene.url)
+            try await signals.wait(for: "asked")
+            await manager.cancel(id)
+            await manager.close()
+            #expect(scene.store.requests.isEmpty)
+        }
+    }
+
     @Test("An error of the closure that prepares requests fails the upload, without its message")
     func prepareError() async throws {
         struct Failure: Error, CustomStringConvertible { let description = "secret" }

@@ -58,6 +58,22 @@ struct UploadTransferTests {
             try await scene.upload(.ietf)
             #expect(scene.store.requests == [.post, .patch, .patch, .patch])
         }
+        try await UploadScene.with(1000, store: ResumableUploadStore(limits: limits)) { scene in
+            try await scene.upload(.automatic, method: .put)
+            #expect(scene.store.requests == [.put, .put, .patch, .patch, .patch])
+            #expect(scene.store.completed.map(\.bytes) == [scene.bytes])
+        }
+    }
+
+    @Test("An upload that the server forgot is created again, also if its only request is the last one")
+    func forgotten() async throws {
+        for given in [UploadProtocol.ietf, .tus] {
+            try await UploadScene.with(1000) { scene in
+                scene.store.inject(.forget, into: .patch)
+                try await scene.upload(given)
+                #expect(scene.store.completed.map(\.bytes) == [scene.bytes])
+            }
+        }
     }
 
     private static let faults: [(ResumableUploadStore.Fault, HTTPRequest.Method)] = [
@@ -165,20 +181,28 @@ struct UploadTransferTests {
     @Test("A file that changes during the upload is an error, and no mixture arrives")
     func changedFile() async throws {
         for given in [UploadProtocol.ietf, .tus, .plain] {
-            try await UploadScene.with(1 << 20) { scene in
-                let progress = Shared(false)
-                var options = scene.options(given, chunk: 300_000, method: .put)
-                options.headers["X-File"] = "1"
-                await #expect {
-                    try await scene.session.uploadResumably(scene.file, to: scene.url, options: options) { current in
-                        guard current.completedByteCount > 0, !progress.value else { return }
-                        progress.change { $0 = true }
-                        try? Data(count: 1 << 20).write(to: URL(fileURLWithPath: scene.file))
+            // More than the buffers of the sockets hold, so that the file is not read to its end before it changes.
+            try await UploadScene.with(given == .plain ? 32 << 20 : 1 << 20) { scene in
+                let (signals, handler) = (OriginSignals(), OriginHandler.resumableUploads(scene.store))
+                try await TestOrigin.withOrigin(.plain) { request in
+                    let isFirst = scene.store.uploads.allSatisfy(\.bytes.isEmpty)
+                    if given == .plain || !isFirst { try await signals.wait(for: "changed") }
+                    return try await handler.respond(to: request)
+                } run: { origin in
+                    await #expect {
+                        try await scene.session.uploadResumably(
+                            scene.file, to: origin.url("/files"),
+                            options: scene.options(given, chunk: 300_000, method: .put)
+                        ) { current in
+                            guard current.sentByteCount > 0, !signals.isRaised("changed") else { return }
+                            try? Data(count: scene.bytes.count).write(to: URL(fileURLWithPath: scene.file))
+                            signals.raise("changed")
+                        }
+                    } throws: {
+                        ($0 as? HTTPError)?.code == .uploadFileChanged
                     }
-                } throws: {
-                    ($0 as? HTTPError)?.code == .uploadFileChanged
+                    #expect(scene.store.completed.isEmpty, "\(given)")
                 }
-                #expect(scene.store.completed.isEmpty, "\(given)")
             }
         }
     }
