@@ -122,7 +122,9 @@ struct UploadMachine: Sendable {
     mutating func received(_ reply: UploadReply, random: Double) -> Step {
         guard let request = current else { return .fail(UploadMachine.rejected("no response was expected")) }
         if case .discover = request {
-            if [429, 503].contains(reply.status) { return retry(UploadMachine.status(reply), reply, random) }
+            if [408, 425, 429, 502, 503, 504].contains(reply.status) {
+                return retry(UploadMachine.status(reply), reply, random)
+            }
             checkpoint.protocol = reply.announced
         }
         if reply.limits != UploadReply.Limits() { limits = reply.limits }

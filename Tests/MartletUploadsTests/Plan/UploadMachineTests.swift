@@ -96,7 +96,7 @@ struct UploadMachineTests {
         "The announcement of the server chooses the protocol",
         arguments: [
             (UploadProtocol.ietf, 204, "create"), (.tus, 204, "create"), (.plain, 200, "whole"), (.plain, 405, "whole"),
-            (.plain, 503, "discover after 1"),
+            (.plain, 503, "discover after 1"), (.plain, 504, "discover after 1"), (.plain, 408, "discover after 1"),
         ])
     func discovery(announced: UploadProtocol, status: Int, next: String) {
         var run = Run(.automatic)
