@@ -156,19 +156,13 @@ extension RequestOptions {
     }
 }
 
-/// A token, and whether it can still be used.
+/// A token with the state of its lifetime.
 struct IssuedToken: Sendable {
     let text: String
-    /// Whether the token has not expired; always `true` if its lifetime is unknown.
+    /// Whether the token need not be replaced yet; always `true` if its lifetime is unknown.
     var isCurrent: @Sendable () -> Bool = { true }
-    /// Whether the token, if it is no longer current, can be used if it cannot be replaced.
+    /// Whether the token has not expired, so that it is used if no new one can be obtained. Read once not current.
     var isValid: @Sendable () -> Bool = { false }
-}
-
-/// A provider that knows when its tokens expire.
-protocol ExpiringTokenProvider: TokenProvider {
-    /// Returns a new token.
-    func issue() async throws -> IssuedToken
 }
 
 /// A token that all calls share. Calls that need a token while it is being fetched wait for the same fetch.
@@ -177,7 +171,8 @@ protocol ExpiringTokenProvider: TokenProvider {
 /// without effect on the others: the fetch continues for them and for later calls. If the fetch fails, all waiting
 /// calls receive the error, and the next call retries.
 public actor SingleFlightTokens: TokenProvider {
-    private let provider: any TokenProvider
+    /// Returns a new token: the first one, or one that replaces a rejected token.
+    private let issue: @Sendable (_ rejected: String?) async throws -> IssuedToken
     /// The current token; `nil` before the first one, and after ``invalidate()``.
     private var present: IssuedToken?
     /// The running fetch.
@@ -191,9 +186,15 @@ public actor SingleFlightTokens: TokenProvider {
     /// Creates a token source.
     /// - Parameter token: The current token; with `nil` (the default) the provider is called for the first one.
     public init(_ provider: any TokenProvider, token: String? = nil) {
-        self.provider = provider
+        issue = { rejected in
+            guard let rejected else { return IssuedToken(text: try await provider.token()) }
+            return IssuedToken(text: try await provider.refresh(after: rejected))
+        }
         present = token.map { IssuedToken(text: $0) }
     }
+
+    /// Creates a token source from a function that returns new tokens and their expiry.
+    init(issuing issue: @escaping @Sendable (_ rejected: String?) async throws -> IssuedToken) { self.issue = issue }
 
     /// Returns the current token. Without one, or while a token is being fetched, it waits for that fetch.
     /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
@@ -201,7 +202,7 @@ public actor SingleFlightTokens: TokenProvider {
         do {
             if let flight { return try await flight.value }
             if let present, present.isCurrent() { return present.text }
-            return try await fetch { try await $0.token() }
+            return try await fetch(after: nil)
         } catch {
             // The former token may be valid for the rest of the leeway.
             if !(error is CancellationError), let present, present.isValid() { return present.text }
@@ -220,7 +221,7 @@ public actor SingleFlightTokens: TokenProvider {
             if self.flight === flight { break }
         }
         if let present, present.text != token, present.isCurrent() { return present.text }
-        return try await fetch { try await $0.refresh(after: token) }
+        return try await fetch(after: token)
     }
 
     /// Discards the current token, for example at sign-out. Calls that wait for a fetch still receive its token.
@@ -229,8 +230,8 @@ public actor SingleFlightTokens: TokenProvider {
         flight = nil
     }
 
-    private func fetch(_ ask: @escaping @Sendable (any TokenProvider) async throws -> String) async throws -> String {
-        let provider = provider
+    private func fetch(after rejected: String?) async throws -> String {
+        let issue = issue
         let outcome = Promise<String>()
         flight = outcome
         // Unstructured, because it must continue when the caller's task is cancelled.
@@ -238,11 +239,8 @@ public actor SingleFlightTokens: TokenProvider {
             let result: Result<IssuedToken, any Error>
             do {
                 let sources = SingleFlightTokens.fetching + [self]
-                let token = try await SingleFlightTokens.$fetching.withValue(sources) {
-                    if let provider = provider as? any ExpiringTokenProvider { return try await provider.issue() }
-                    return IssuedToken(text: try await ask(provider))
-                }
-                result = .success(token)
+                result = .success(
+                    try await SingleFlightTokens.$fetching.withValue(sources) { try await issue(rejected) })
             } catch { result = .failure(error) }
             self.finish(outcome, result)
         }
@@ -264,4 +262,15 @@ extension SingleFlightTokens: CustomStringConvertible, CustomReflectable {
     public nonisolated var description: String { "SingleFlightTokens" }
     /// A mirror without contents.
     public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension RequestOptions {
+    /// Removes the credentials of the call and the session, for a request to another origin than theirs.
+    package mutating func withholdCredentials(of session: HTTPSession, _ redirects: RedirectPolicy) {
+        var authentication = authentication ?? session.configuration.authentication
+        authentication.credentials = nil
+        authentication.tokens = nil
+        self.authentication = authentication
+        omittedFields.formUnion(redirects.defaultsOfOrigin)
+    }
 }

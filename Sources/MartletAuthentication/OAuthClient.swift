@@ -8,17 +8,17 @@ public import MartletCore
 /// let api = try session.host("https://api.example.com") { $0.authentication = client.authentication }
 /// ```
 ///
-/// A token is requested when a call needs one: before the first call, shortly before the token expires, and after a 401,
-/// which is followed by one repetition of the call. Concurrent calls share a request. A cancelled call stops waiting;
-/// the request continues for the others.
+/// A token is requested when a call needs one: before the first call, shortly before the token expires, and after a
+/// 401, which is followed by one repetition of the call. Concurrent calls share a request. A cancelled call stops
+/// waiting; the request continues for the others.
 ///
 /// After a failed request, calls fail with its error and without another request for 1 s, which doubles with each
 /// consecutive failure up to 60 s; the server's `Retry-After` can prolong it up to one hour. A rejected refresh token
 /// (`invalid_grant`) is not sent again. Calls throw an ``OAuthError``; if a token request fails otherwise, an
 /// ``HTTPError`` with the code `.authenticationFailed`.
 ///
-/// Token requests have none of the session's credentials; its cookies are sent. They are neither redirected nor retried, and their responses
-/// may have at most 256 KiB. Copies of a client share its tokens.
+/// Token requests have the session's cookies, and none of its credentials. They are neither redirected nor retried, and
+/// their responses may have at most 256 KiB. Copies of a client share its tokens.
 public struct OAuthClient: Sendable {
     /// The method by which a client with a secret authenticates itself (RFC 6749 §2.3.1).
     public enum SecretMethod: String, Hashable, Sendable, CaseIterable {
@@ -76,7 +76,10 @@ public struct OAuthClient: Sendable {
                 endpoint, grant: .refreshToken(refreshToken, store: storeRefreshToken), leeway: leeway))
     }
 
-    init(_ source: OAuthTokenSource) { (self.source, tokens) = (source, SingleFlightTokens(source)) }
+    init(_ source: OAuthTokenSource) {
+        self.source = source
+        tokens = SingleFlightTokens { _ in try await source.issue() }
+    }
 
     /// The settings for calls: the bearer token, and one new token and one repetition after a 401.
     public var authentication: AuthenticationSettings { AuthenticationSettings(tokens: tokens, attemptLimit: 2) }
@@ -149,7 +152,7 @@ extension String {
 }
 
 /// A source of tokens from a token endpoint. One request runs at a time.
-actor OAuthTokenSource: ExpiringTokenProvider {
+actor OAuthTokenSource {
     /// The grant of the tokens.
     enum Grant: Sendable {
         case clientCredentials
@@ -187,9 +190,7 @@ actor OAuthTokenSource: ExpiringTokenProvider {
         (failure, failureCount) = (nil, 0)
     }
 
-    func token() async throws -> String { try await issue().text }
-    func refresh(after token: String) async throws -> String { try await issue().text }
-
+    /// Returns a new token.
     func issue() async throws -> IssuedToken {
         // Only discarded tokens lead here: two requests with one refresh token could invalidate each other's.
         while let running { try await running.value }

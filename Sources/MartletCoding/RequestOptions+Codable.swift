@@ -6,8 +6,8 @@ import MartletCache
 
 /// Options are encoded without secrets: ``authentication``, the credentials of a proxy, and fields of ``trailers`` with
 /// credentials are omitted. A validator is rejected with an error, because it cannot be encoded and options without it
-/// would accept other responses. ``onInterimResponse`` is rejected, because it would never be called again. Unknown keys
-/// are ignored; missing keys have their default.
+/// would accept other responses. ``onInterimResponse`` is rejected, because it would never be called again. Unknown
+/// keys are ignored; missing keys have their default.
 extension RequestOptions: Codable {
     private static let settings: [CodedSetting<RequestOptions>] = [
         .init("timeouts", \.timeouts) { $0 == Timeouts() ? nil : $0 }, .init("priority", optional: \.priority),

@@ -9,9 +9,9 @@ import MartletCache
 ///
 /// These are omitted, and have the values of ``SessionConfiguration/default`` after decoding: code (the delegate,
 /// middleware, the error mapper, the body encoder and decoder, the resolver, the logger, metrics and tracing), network
-/// monitors, the cookie jar, the HSTS store, the cache, and secrets. Secrets are ``authentication``, the credentials of proxies,
-/// identities with their keys and passphrases, and the fields `Authorization`, `Proxy-Authorization`, `Cookie` and
-/// `Set-Cookie` of ``headers``. A closure that decides on trust or proxies, and a validator, are rejected with an
+/// monitors, the cookie jar, the HSTS store, the cache, and secrets. Secrets are ``authentication``, the credentials of
+/// proxies, identities with their keys and passphrases, and the fields `Authorization`, `Proxy-Authorization`, `Cookie`
+/// and `Set-Cookie` of ``headers``. A closure that decides on trust or proxies, and a validator, are rejected with an
 /// error: without them a configuration would trust other servers, use other proxies, or accept other responses.
 ///
 /// Unknown keys are ignored, because later versions may add keys. Missing keys have their default; decoding fails if a

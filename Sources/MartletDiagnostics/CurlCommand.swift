@@ -150,7 +150,7 @@ extension HTTPRequest {
         var request = self
         if let compression = body.compression {
             request.headerFields[.contentEncoding] = compression.fieldValue(
-                after: headerFields[fields: .contentEncoding].map(\.value), isApplied: false)
+                after: headerFields[values: .contentEncoding], isApplied: false)
         }
         command.add(request, hasBody: body.isPresent)
         command.add(body, contentType: headerFields[.contentType])

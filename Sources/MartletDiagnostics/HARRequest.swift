@@ -22,7 +22,7 @@ struct HARRequest {
         if let type = body.contentType, fields[.contentType] == nil { fields[.contentType] = type }
         if let compression = body.compression {
             fields[.contentEncoding] = compression.fieldValue(
-                after: fields[fields: .contentEncoding].map(\.value), isApplied: body.length != 0)
+                after: fields[values: .contentEncoding], isApplied: body.length != 0)
         }
         return fields
     }

@@ -7,8 +7,9 @@ import Synchronization
 /// configuration.middleware = [.contentDigest(.sha256)]
 /// ```
 ///
-/// A body that can be sent again is read once before the request is sent: bytes in memory, a file in pieces, or a stream
-/// that is opened a second time. A body that can be read only once is sent in chunks, and the field is its trailer.
+/// A body that can be sent again is read once before the request is sent: bytes in memory, a file in pieces, or a
+/// stream that is opened a second time. A body that can be read only once is sent in chunks, and the field is its
+/// trailer.
 ///
 /// A request that has the field is sent unchanged, and so is a request without a body. The digest is that of the body
 /// which the middleware receives: a middleware that changes bodies must come earlier in the array.
@@ -66,11 +67,10 @@ public struct ContentDigestMiddleware: HTTPMiddleware {
         }
         let (source, length) = try await request.body.open()
         let hashing = HashingSource(source, length: length, try makeComputation())
-        var body = HTTPBody(.once(length: nil, SingleUseSource(hashing)), contentType: request.body.contentType)
-        body.trailer = BodyTrailer(name: HTTPField.Name.contentDigest.rawName) { hashing.value }
-        // Not applied to a body with a digest, but it describes the caller's `Content-Encoding`.
-        body.compression = request.body.compression
-        request.body = body
+        // A body with a trailer is not compressed. Its compression is kept, so that its coding is removed from the
+        // caller's `Content-Encoding`.
+        request.body.storage = .once(length: nil, SingleUseSource(hashing))
+        request.body.trailer = BodyTrailer(name: HTTPField.Name.contentDigest.rawName) { hashing.value }
     }
 
     private func makeComputation() throws(HTTPError) -> sending DigestComputation {
@@ -112,29 +112,19 @@ private final class HashingSource: RequestBodySource {
     var value: String? { state.withLock { $0.value } }
 
     func next() async throws -> [UInt8]? {
-        guard let piece = try await source.next() else {
-            try state.withLock { state in
-                // The body is sent in chunks, so that nothing else checks its length.
-                if let length, state.byteCount != length {
-                    throw HTTPError(
-                        .bodyLengthMismatch, phase: .sending,
-                        message:
-                            "the given length of the body is \(length) bytes, but its source returned \(state.byteCount)",
-                        wasSent: true)
-                }
-                if state.value == nil { state.value = try ContentDigestMiddleware.value(of: state.computation) }
-            }
-            return nil
-        }
+        let piece = try await source.next()
         try state.withLock { state in
-            state.byteCount += UInt64(piece.count)
-            if let length, state.byteCount > length {
-                throw HTTPError(
-                    .bodyLengthMismatch, phase: .sending,
-                    message: "the given length of the body is \(length) bytes, but its source returned more",
-                    wasSent: true)
+            state.byteCount += UInt64(piece?.count ?? 0)
+            // The body is sent in chunks, so that nothing else checks its length.
+            if let length, state.byteCount > length || piece == nil && state.byteCount < length {
+                let error = CompressedBody.LengthError(stated: length, actual: state.byteCount)
+                throw HTTPError(.bodyLengthMismatch, phase: .sending, message: error.description, wasSent: true)
             }
-            state.computation.add(piece.span)
+            if let piece {
+                state.computation.add(piece.span)
+            } else if state.value == nil {
+                state.value = try ContentDigestMiddleware.value(of: state.computation)
+            }
         }
         return piece
     }

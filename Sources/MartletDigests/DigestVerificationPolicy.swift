@@ -16,9 +16,9 @@ public enum DigestVerificationPolicy: String, Hashable, Sendable, CaseIterable, 
     case off
     /// Digests are verified if there are any. A chunked body is hashed with both functions, as digests may follow it.
     case whenPresent
-    /// A response with the status 2xx and content is rejected if it has no digest that can be verified. Requests ask for
-    /// digests with `Want-Content-Digest` and `Want-Repr-Digest`, unless they have these fields. A download to a file
-    /// requires a ``DownloadOptions/checksum`` or a digest of the whole file.
+    /// A response with the status 2xx and content is rejected if it has no digest that can be verified. Requests ask
+    /// for digests with `Want-Content-Digest` and `Want-Repr-Digest`, unless they have these fields. A download to a
+    /// file requires a ``DownloadOptions/checksum`` or a digest of the whole file.
     case required
 
     /// The verification of contents; `nil` for none.
@@ -44,9 +44,9 @@ enum DigestVerificationKey: StageKey {
 
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
         // A raw body contains the transfer coding, which digests do not cover.
-        guard call.options.returnsRawBody != true, let verification = call[DigestVerificationKey.self].verification
-        else { return nil }
-        return DigestStage(verification: verification, asks: call[DigestVerificationKey.self] == .required)
+        let policy = call[DigestVerificationKey.self]
+        guard call.options.returnsRawBody != true, let verification = policy.verification else { return nil }
+        return DigestStage(verification: verification, requestsDigests: policy == .required)
     }
 }
 
@@ -73,12 +73,12 @@ extension RequestOptions {
 /// decoders, so the stage needs no access to the body.
 private struct DigestStage: CallStage {
     let verification: ContentVerification
-    /// Whether the request asks for digests.
-    let asks: Bool
+    /// Whether the request has fields that request digests.
+    let requestsDigests: Bool
 
     func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         var call = call
-        if asks {
+        if requestsDigests {
             var request = call.publicRequest
             for name in [HTTPField.Name.wantContentDigest, .wantReprDigest] where request.headerFields[name] == nil {
                 request.headerFields[name] = DigestField.preferences

@@ -33,7 +33,7 @@ enum DigestRule {
 }
 
 /// A digest that the content must have.
-struct ExpectedDigest: Hashable {
+struct ExpectedDigest {
     let field: String
     let algorithm: DigestAlgorithm
     let bytes: [UInt8]

@@ -51,7 +51,8 @@ extension RequestOptions {
         set { self[UsesCookiesKey.self] = newValue }
     }
 
-    /// Whether the session's HSTS store applies: to the call's URLs, and to the fields of its responses; `nil` means yes.
+    /// Whether the session's HSTS store applies: to the call's URLs, and to the fields of its responses; `nil` means
+    /// yes.
     public var usesHSTS: Bool? {
         get { self[UsesHSTSKey.self] }
         set { self[UsesHSTSKey.self] = newValue }

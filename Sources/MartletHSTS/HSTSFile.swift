@@ -92,11 +92,8 @@ package enum HSTSFile {
         guard let expires, expires.timeIntervalSince1970 <= latestTime else { return "unlimited" }
         let seconds = Int64(max(0, expires.timeIntervalSince1970))
         let day = CivilDate(daysSinceEpoch: seconds / 86_400)
-        func padded(_ number: Int64, _ width: Int = 2) -> String {
-            let digits = String(number)
-            return String(repeating: "0", count: max(0, width - digits.count)) + digits
-        }
-        let clock = [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60].map { padded($0) }.joined(separator: ":")
-        return "\(padded(day.year, 4))\(padded(Int64(day.month)))\(padded(Int64(day.day))) \(clock)"
+        let clock = [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60].map { $0.padded(to: 2) }
+        return "\(day.year.padded(to: 4))\(day.month.padded(to: 2))\(day.day.padded(to: 2)) "
+            + clock.joined(separator: ":")
     }
 }

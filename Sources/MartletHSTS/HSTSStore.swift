@@ -12,7 +12,8 @@ import Synchronization
 /// from them: no middleware, cache, cookie jar or proxy sees the http URL, and no byte is sent in plain text. Port 80
 /// becomes 443, any other port stays (§8.3). This applies to calls, to targets of redirects, and to URLs that
 /// middleware sets. The change is not a redirect: it is not among ``HTTPMetrics/hops``, and the response has the https
-/// URL. Header fields, body and credentials of the call are sent as to the http URL; `credentialsByOrigin` applies by the https origin.
+/// URL. Header fields, body and credentials of the call are sent with the https request. Only `credentialsByOrigin` is
+/// looked up by the https origin.
 ///
 /// The field `Strict-Transport-Security` of a response is stored if it was received over TLS from a host name, and the
 /// certificate was verified. It is ignored with ``TrustPolicy/dangerouslyAcceptingAnyCertificate``, without
@@ -153,7 +154,8 @@ public final class HSTSStore: Sendable {
     ///
     /// The file is replaced as a whole once everything is on disk, also if the caller is cancelled. It is readable only
     /// by its owner. Entries that another process has added to the file or changed since are kept, and also become
-    /// known here, unless more than twice the limit of hosts changed since the last save; ``removeAll()`` removes them, too. If two processes save at the same moment, the last one wins.
+    /// known here. They are removed by ``removeAll()``, and if more than twice the limit of hosts changed since the
+    /// last save. If two processes save at the same moment, the last one wins.
     /// - Throws: ``StorageError`` if the file cannot be read before it is replaced, or cannot be written. The changes
     ///   are written by the next call then.
     public func save() async throws(StorageError) {

@@ -72,7 +72,7 @@ public struct ValueStream<Value: Decodable & Sendable>: AsyncSequence, Sendable 
     /// A value of one line.
     public typealias Element = Value
 
-    private let read: @Sendable (Handoff<[Result<Value, any Error>]>) async -> Void
+    private let read: @Sendable (Handoff<[Result<Value, any Error>]>) async throws -> Void
 
     /// Creates a stream that makes a call for each pass.
     /// - Parameter open: Makes the call, and passes the body to the closure.
@@ -80,13 +80,10 @@ public struct ValueStream<Value: Decodable & Sendable>: AsyncSequence, Sendable 
         upTo limit: ByteCount, _ open: @escaping @Sendable ((ResponseBody) async throws -> Void) async throws -> Void
     ) {
         read = { pieces in
-            do {
-                try await open { body in
-                    var values = body.jsonLines(of: Value.self, upTo: limit).makeAsyncIterator()
-                    while let piece = try await values.nextValues(), await pieces.give(piece) {}
-                }
-                pieces.finish()
-            } catch { pieces.finish(throwing: error) }
+            try await open { body in
+                var values = body.jsonLines(of: Value.self, upTo: limit).makeAsyncIterator()
+                while let piece = try await values.nextValues(), await pieces.give(piece) {}
+            }
         }
     }
 

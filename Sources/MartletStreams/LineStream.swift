@@ -8,7 +8,7 @@ public struct LineStream: AsyncSequence, Sendable {
     /// A line, without its line break.
     public typealias Element = String
 
-    fileprivate let read: @Sendable (Handoff<[String]>) async -> Void
+    fileprivate let read: @Sendable (Handoff<[String]>) async throws -> Void
 
     /// One pass over the lines.
     public struct Iterator: AsyncIteratorProtocol {
@@ -46,16 +46,13 @@ extension HTTPSession {
         let target = target.httpTarget
         let validator = options.validator ?? configuration.validator ?? .success
         return LineStream { pieces in
-            do {
-                try await self.stream(
-                    target, query: query, body: body, headers: headers, timeout: timeout, options: options,
-                    validate: validator
-                ) { _, body in
-                    var lines = body.lines(upTo: limit).makeAsyncIterator()
-                    while let piece = try await lines.nextLines(), await pieces.give(piece) {}
-                }
-                pieces.finish()
-            } catch { pieces.finish(throwing: error) }
+            try await self.stream(
+                target, query: query, body: body, headers: headers, timeout: timeout, options: options,
+                validate: validator
+            ) { _, body in
+                var lines = body.lines(upTo: limit).makeAsyncIterator()
+                while let piece = try await lines.nextLines(), await pieces.give(piece) {}
+            }
         }
     }
 }

@@ -80,8 +80,7 @@ extension Transfer {
                 (report.head, report.metrics) = (exchange.rawHead, exchange.metrics)
                 (report.url, report.exchange) = (exchange.url, exchange)
             }
-            return try await show(
-                exchange.rawInterim + [exchange.rawHead], exchange.metrics, exchange.cacheStatus, to: output)
+            return try await show(exchange.rawHeads, exchange.metrics, exchange.cacheStatus, to: output)
         }
         builder.update { report in
             report.metrics = error.connection?.metrics
@@ -97,7 +96,7 @@ extension Transfer {
         for step in builder.report.steps {
             guard let exchange = step.exchange else { continue }
             await verbose(step.text)
-            try await write(step.passedHeads, exchange.rawInterim + [exchange.rawHead], to: output)
+            try await write(step.passedHeads, exchange.rawHeads, to: output)
         }
     }
 

@@ -178,9 +178,7 @@ struct Transfer: Sendable {
     private static func outcome(_ failure: (any Error)?, _ report: TransferReport) -> RetryPlan.Outcome {
         let status = failure.map { statusAndMessage(of: $0).0 }
         if let head = report.head, status == nil || status == .rejectedByStatus {
-            let now = Int64(Date().timeIntervalSince1970)
-            let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap { RetryAfter($0, now: now) }
-            return .status(head.status, isError: failure != nil, retryAfter: retryAfter?.delay)
+            return .status(head.status, isError: failure != nil, retryAfter: head.retryAfter?.delay)
         }
         let connectErrors = (failure as? HTTPError)?.connectErrors ?? []
         return .failure(
@@ -360,7 +358,12 @@ struct TransferStep: Sendable {
     var text: String {
         guard let exchange, let shownHeadCount else { return "" }
         return VerboseText.heads(
-            passedHeads, exchange.rawInterim + [exchange.rawHead], after: shownHeadCount,
+            passedHeads, exchange.rawHeads, after: shownHeadCount,
             VerboseText.connection(exchange.metrics), exchange.cacheStatus)
     }
+}
+
+extension HTTPExchange {
+    /// The heads of the interim responses and of the final one, as received.
+    var rawHeads: [ResponseHead] { rawInterim + [rawHead] }
 }

@@ -39,7 +39,7 @@ package struct CachedResponse: Equatable, Sendable {
                 "age", "cache-control", "content-location", "date", "etag", "expires", "last-modified", "vary",
             ]
             head = ResponseHead(
-                status: 304, reason: "Not Modified", fields: StoredFields.filtered(fields, names.contains))
+                status: 304, reason: "Not Modified", fields: fields.filtered(names.contains))
             content = .none
             return
         }
@@ -52,7 +52,7 @@ package struct CachedResponse: Equatable, Sendable {
             content = .bytes(range)
         } else if ranges?.isEmpty == true {
             let none = ContentRange.unsatisfied(total: stored.bodyLength).text
-            let kept = StoredFields.filtered(fields) { !$0.hasPrefix("content-") && $0 != "etag" }
+            let kept = fields.filtered { !$0.hasPrefix("content-") && $0 != "etag" }
             head = ResponseHead(
                 status: 416, reason: "Range Not Satisfiable",
                 fields: CachedResponse.framed(kept, range: none, length: 0))
@@ -69,13 +69,13 @@ package struct CachedResponse: Equatable, Sendable {
         let withheld = stored.control.fieldsToValidate
         if isValidated || withheld.isEmpty { return stored.fields(ofAge: freshness.age) }
         let dropped = Set(withheld + ["age"])
-        var fields = StoredFields.filtered(stored.head.fields) { !dropped.contains($0) }
+        var fields = stored.head.fields.filtered { !dropped.contains($0) }
         fields.append(name: "Age", value: String(freshness.age))
         return fields
     }
 
     private static func framed(_ fields: FieldBlock, range: String, length: UInt64) -> FieldBlock {
-        var framed = StoredFields.filtered(fields) {
+        var framed = fields.filtered {
             !["content-length", "content-range", "content-digest"].contains($0)
         }
         framed.append(name: "Content-Range", value: range)

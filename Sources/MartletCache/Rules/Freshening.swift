@@ -21,11 +21,11 @@ package struct Freshening: Equatable, Sendable {
         self.variant = variant
         var head = old
         let keepsTag = Freshening.keepsTag(old.fields, response.fields)
-        let update = StoredFields.filtered(StoredFields.kept(response.fields, received: responseTime)) {
+        let update = StoredFields.kept(response.fields, received: responseTime).filtered {
             !Freshening.fixed.contains($0) && !(keepsTag && $0 == "etag")
         }
         let replaced = Set(update.indices.map { update.name(at: $0).lowercasedText } + ["age"])
-        head.fields = StoredFields.filtered(old.fields) { !replaced.contains($0) }
+        head.fields = old.fields.filtered { !replaced.contains($0) }
         for index in update.indices { head.fields.append(name: update.name(at: index), value: update.value(at: index)) }
         head.requestTime = requestTime
         head.responseTime = responseTime

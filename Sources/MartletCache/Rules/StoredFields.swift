@@ -32,17 +32,8 @@ enum StoredFields {
         if fields.contains("Transfer-Encoding") { dropped.insert("content-length") }
         let hasDate = MessageDates.single("Date", in: fields, received: received) != nil
         if !hasDate { dropped.insert("date") }
-        var kept = filtered(fields) { !dropped.contains($0) }
+        var kept = fields.filtered { !dropped.contains($0) }
         if !hasDate { kept.append(name: "Date", value: HTTPDate(secondsSinceEpoch: received.seconds).text) }
-        return kept
-    }
-
-    /// Returns the fields of a block whose names, in lower case, pass a test.
-    static func filtered(_ fields: FieldBlock, _ passes: (String) -> Bool) -> FieldBlock {
-        var kept = FieldBlock()
-        for index in fields.indices where passes(fields.name(at: index).lowercasedText) {
-            kept.append(name: fields.name(at: index), value: fields.value(at: index))
-        }
         return kept
     }
 }
@@ -72,7 +63,7 @@ package final class StoredVariant: Sendable {
     func fields(ofAge age: Int64) -> FieldBlock {
         if let fields = served.withLock({ $0.flatMap { $0.age == age ? $0.fields : nil } }) { return fields }
         var fields = head.fields
-        if fields.contains("Age") { fields = StoredFields.filtered(fields) { $0 != "age" } }
+        if fields.contains("Age") { fields = fields.filtered { $0 != "age" } }
         fields.append(name: "Age", value: String(age))
         served.withLock { $0 = (age, fields) }
         return fields

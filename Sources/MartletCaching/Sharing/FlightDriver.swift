@@ -135,15 +135,11 @@ struct FlightDriver: Sendable {
         }
     }
 
-    /// Returns the trailers to store. Digests are not those of a body that a middleware made.
+    /// Returns the trailers to store. If a middleware made the body, digests are omitted: they describe the bytes that
+    /// were received.
     private func trailers(of network: StreamedResponse) -> FieldBlock? {
-        guard case .made = network.channel, let received = network.trailers else { return network.trailers }
-        var kept = FieldBlock()
-        for index in received.indices
-        where !["content-digest", "repr-digest"].contains(received.nameString(at: index).lowercased()) {
-            kept.append(name: received.name(at: index), value: received.value(at: index))
-        }
-        return kept
+        guard case .made = network.channel else { return network.trailers }
+        return network.trailers?.filtered { !["content-digest", "repr-digest"].contains($0) }
     }
 
     /// Whether the delegate allows the response to be stored.

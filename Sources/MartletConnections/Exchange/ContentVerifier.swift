@@ -4,7 +4,8 @@ package import MartletWire
 package typealias ContentRejection = any Error & CustomStringConvertible
 
 /// A check of the content of one response: its body without the transfer coding, and with its content codings
-/// (RFC 9110 §6.4). The exchange calls the functions in this order, one at a time, under its lock or without one.
+/// (RFC 9110 §6.4). The functions are called in this order, one at a time. The exchange may hold its lock during a
+/// call, so a verifier must not call the exchange.
 package protocol ContentVerifier: Sendable {
     /// Starts the check with the final head.
     /// - Returns: The reason to reject the response before its content is read.

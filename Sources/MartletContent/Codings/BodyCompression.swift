@@ -47,8 +47,8 @@ public struct BodyCompression: Hashable, Sendable {
         return names.isEmpty ? nil : names.joined(separator: ", ")
     }
 
-    /// Whether a body with these fields or trailers may be compressed. A digest is that of the coded bytes (RFC 9530 §2,
-    /// §3), so a body with a digest of the uncompressed bytes must be sent uncompressed.
+    /// Whether a body with these fields or trailers may be compressed. A digest is that of the coded bytes (RFC 9530
+    /// §2, §3), so a body with a digest of the uncompressed bytes must be sent uncompressed.
     package func applies(to fields: FieldBlock, _ trailers: HTTPHeaders) -> Bool {
         let digests = ["content-digest", "repr-digest", "digest", "content-md5"]
         return isEnabled && !digests.contains { fields.contains($0) }

@@ -5,6 +5,8 @@ package actor CompressedBody {
         let stated: UInt64
         let actual: UInt64
 
+        package init(stated: UInt64, actual: UInt64) { (self.stated, self.actual) = (stated, actual) }
+
         /// The error as a sentence without a full stop.
         package var description: String {
             "the given length of the body is \(stated) bytes, but its source returned \(actual)\(actual > stated ? " or more" : "")"

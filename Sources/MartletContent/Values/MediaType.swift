@@ -77,27 +77,38 @@ extension String {
 }
 
 /// A cursor over a field value: tokens, quoted strings and blanks (RFC 9110 §5.6).
-struct FieldValueParser {
+package struct FieldValueParser {
     private let bytes: [UInt8]
     private var position = 0
 
     /// Creates a parser at the beginning of a value.
-    init(_ text: String) { bytes = Array(text.utf8) }
+    init(_ text: String) { self.init(bytes: Array(text.utf8)) }
+
+    /// Creates a parser at the beginning of a value that is given as bytes.
+    package init(bytes: [UInt8]) { self.bytes = bytes }
 
     private var current: UInt8? { position < bytes.endIndex ? bytes[position] : nil }
 
+    /// Whether all bytes were read.
+    package var isAtEnd: Bool { current == nil }
+
     /// Skips spaces and tabs.
-    mutating func skipBlanks() { while let byte = current, ByteClass.isBlank(byte) { position += 1 } }
+    package mutating func skipBlanks() { while let byte = current, ByteClass.isBlank(byte) { position += 1 } }
 
     /// Skips a byte if it is at the cursor; returns whether it was.
-    mutating func take(_ byte: UInt8) -> Bool {
+    package mutating func take(_ byte: UInt8) -> Bool {
         guard current == byte else { return false }
         position += 1
         return true
     }
 
     /// Returns a token of at least one character; `nil`, without moving the cursor, if no token follows.
-    mutating func token() -> String? { word(ByteClass.isToken) }
+    package mutating func token() -> String? { word(ByteClass.isToken) }
+
+    /// Returns a token or the content of a quoted string; `nil` if neither follows.
+    package mutating func tokenOrQuotedString() -> String? {
+        current == UInt8(ascii: "\"") ? quotedString() : token()
+    }
 
     /// Returns the well-formed parameters up to the end; `nil` if neither a parameter nor the end follows.
     /// - Parameter isLenient: Whether blanks around the equals sign and values that are not tokens are accepted.

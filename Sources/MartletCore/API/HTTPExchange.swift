@@ -65,7 +65,7 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
     public var bytes: [UInt8] { storage.body }
     /// The trailers of a chunked body. They are never merged into the head (RFC 9110 §6.5).
     public var trailers: HTTPFields? { storage.trailers.map(HeadConversion.fields) }
-    /// The interim responses before the final one: 100, 102, 103 (RFC 9110 §15.2). Of many 104, the last ones are kept.
+    /// The interim responses (1xx, RFC 9110 §15.2) before the final one. Of many 104, the first and the last are kept.
     public var interimResponses: [HTTPResponse] { storage.interim.map(HeadConversion.response) }
     /// The times and byte counts of the call.
     public var metrics: HTTPMetrics { storage.measured.metrics }

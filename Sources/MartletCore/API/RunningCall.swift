@@ -52,7 +52,7 @@ public struct RunningCall: Identifiable, Sendable {
     /// The state of the call. `.paused` and `.finished` are reported only if the call has a ``task``.
     public var state: HTTPTask.State { control.presentState }
 
-    /// The progress of the request's body, in bytes as sent. The total of a compressed body is not known before.
+    /// The progress of the request's body, in bytes as sent. The total of a compressed body is not known in advance.
     public var uploadProgress: TransferProgress {
         let length: UInt64? =
             if case .call(let call, _) = source, call.body.compression == nil { call.body.length } else { nil }

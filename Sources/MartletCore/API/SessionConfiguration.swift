@@ -248,9 +248,9 @@ public struct RequestOptions: Sendable {
     ///
     /// It is called once for each response, including 100, in order, and before the call returns; also before a
     /// redirect or a retry. It runs in the task that receives the response, which holds a connection, so it must return
-    /// quickly. It may cancel the call. A response from the cache has none; of calls that share a transfer, only the one
-    /// that started it receives them. A download in segments may call the closure concurrently. Responses of a proxy to
-    /// CONNECT are not reported. With a closure, up to a million 104 are accepted. Such options cannot be encoded.
+    /// quickly. It may cancel the call. A response from the cache has none; of calls that share a transfer, only the
+    /// one that started it receives them. A download in segments may call the closure concurrently. Responses of a
+    /// proxy to CONNECT are not reported. With a closure, a million 104 are accepted; such options cannot be encoded.
     public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
         get { box?.content.onInterimResponse }
         set { rare.onInterimResponse = newValue }

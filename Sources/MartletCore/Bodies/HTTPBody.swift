@@ -26,7 +26,7 @@ public struct HTTPBody: Sendable {
         case failure(any Error)
     }
 
-    package private(set) var storage: Storage
+    package var storage: Storage
     /// The value of `Content-Type`, unless the request sets it; `nil` for none.
     public var contentType: String?
     /// The trailer that is sent after the body if it is sent in chunks.
@@ -102,11 +102,10 @@ public struct HTTPBody: Sendable {
     /// Returns the body compressed with a content coding while it is sent (RFC 9110 §8.4). A second call replaces the
     /// coding of the first.
     ///
-    /// Bytes in memory up to 1 MiB are compressed first and sent with `Content-Length`, or uncompressed if they would not
-    /// be smaller. Larger and other bodies are compressed piece by piece and sent in chunks. Empty bodies are not
+    /// Bytes in memory up to 1 MiB are compressed first and sent with `Content-Length`, or uncompressed if they would
+    /// not be smaller. Larger and other bodies are compressed piece by piece and sent in chunks. Empty bodies are not
     /// compressed. `Content-Encoding` is set to match; see <doc:Uploads>. All properties of the body, and ``pieces``,
-    /// remain those of the uncompressed body. After a 415, the call repeats the request once without compression, if the
-    /// body can be sent again.
+    /// remain those of the uncompressed body. After a 415, the request is repeated once uncompressed, if possible.
     /// - Parameter level: A number from 1 (fast) to the coding's maximum (small); see ``BodyCompression``. Other values
     ///   are clamped. `nil` (the default) for the default of the coding.
     public func compressed(_ coding: BodyCompression, level: Int? = nil) -> HTTPBody {

@@ -321,7 +321,7 @@ struct CallAttemptState {
         switch try exchange.tryReceiveHead() {
         case .wouldBlock(let deadline, let timeout): return .wait(until: deadline, timeout)
         case .interim(let head):
-            // Reports of the progress of an upload replace each other.
+            // After ten interim responses, a report of the progress of an upload replaces the previous one.
             if head.status == 104, interim.count > 10, interim.last?.status == 104 { interim.removeLast() }
             interim.append(head)
             try report(head, runner, exchange)
@@ -350,7 +350,7 @@ struct CallAttemptState {
             runner.control.expectBody(of: length)
             return .answer(
                 StreamedResponse(
-                    // A body that was not compressed is not rejected for its coding.
+                    // A 415 after an uncompressed body does not reject the coding, so it must not cause a repetition.
                     call: isCompressed ? runner.call : runner.call.uncompressed, channel: .exchange(exchange),
                     head: head, codings: codings,
                     expectedContentLength: length, hasTrailers: framing == .chunked, interim: interim, attempts: number,

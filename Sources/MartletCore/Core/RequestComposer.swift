@@ -268,6 +268,12 @@ extension HTTPField {
 }
 
 extension FieldBlock {
+    /// Creates a block of fields, in order.
+    init(_ fields: HTTPFields) {
+        self.init()
+        for field in fields { append(field) }
+    }
+
     /// Appends a field. Bytes that are not UTF-8 are unchanged.
     mutating func append(_ field: HTTPField) {
         if let bytes = field.nonUTF8Bytes {

@@ -1,7 +1,7 @@
 /// A stage of a call: it may change the request, pass it on, and inspect the response.
 ///
-/// The order of the stages is: redirects, retries, middleware, instruments, compression, authentication, cookies, cache, network
-/// middleware, network. The list of a call contains only the stages that the call needs.
+/// The order of the stages is: redirects, retries, middleware, instruments, compression, authentication, cookies,
+/// cache, network middleware, network. The list of a call contains only the stages that the call needs.
 package protocol CallStage: Sendable {
     /// Returns the response to a request.
     /// - Parameter next: The following stages.
@@ -55,13 +55,9 @@ extension CallRunner {
         let answer = try await next(call)
         guard case .made = answer.channel else { return answer }
         // The middleware's body is stored as it is: decoded, and perhaps of another length.
-        let fields = answer.head.fields
         let changed = ["content-encoding", "content-length", "content-digest", "repr-digest"]
         var head = answer.head
-        head.fields = FieldBlock()
-        for index in fields.indices where !changed.contains(fields.nameString(at: index).lowercased()) {
-            head.fields.append(name: fields.name(at: index), value: fields.value(at: index))
-        }
+        head.fields = head.fields.filtered { !changed.contains($0) }
         return answer.passed(to: answer.call, head: head)
     }
 }

@@ -197,8 +197,7 @@ package final class MiddlewareBody: Sendable {
     }
 
     var trailers: FieldBlock? {
-        let made = (source as? BytesSource)?.trailers.map { HTTPResponse(status: .ok, headerFields: $0) }
-        return base?.trailers ?? made.map { ResponseHead($0).fields }
+        base?.trailers ?? (source as? BytesSource)?.trailers.map { FieldBlock($0) }
     }
 
     func next() async throws -> [UInt8]? {
@@ -219,8 +218,8 @@ package final class MiddlewareBody: Sendable {
 extension ResponseHead {
     /// Creates the head of a response of the public API.
     fileprivate init(_ response: HTTPResponse) {
-        var fields = FieldBlock()
-        for field in response.headerFields { fields.append(field) }
-        self.init(status: response.status.code, reason: response.status.reasonPhrase, fields: fields)
+        self.init(
+            status: response.status.code, reason: response.status.reasonPhrase,
+            fields: FieldBlock(response.headerFields))
     }
 }

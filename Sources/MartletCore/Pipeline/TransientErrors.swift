@@ -56,7 +56,7 @@ extension RetryRule.Outcome {
 
 extension ResponseHead {
     /// The first `Retry-After` field, relative to the current time; `nil` without a valid one.
-    var retryAfter: RetryAfter? {
+    package var retryAfter: RetryAfter? {
         fields.rawValues(of: "retry-after").first.flatMap { RetryAfter($0, now: Int64(Date().timeIntervalSince1970)) }
     }
 }

@@ -159,7 +159,7 @@ extension DownloadManager {
             throw HTTPError(.invalidRequest, phase: .preparing, message: "download \(id) is not over")
         }
         forget(entry.item)
-        try await store.remove(id)
+        try await store.remove(id.number)
     }
 
     /// Changes the priority of a download among the waiting ones. A running download continues.

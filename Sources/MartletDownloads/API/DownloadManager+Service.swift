@@ -3,8 +3,9 @@
 
     /// A download manager as a service of a `ServiceGroup`, with the package trait `ServiceLifecycle`.
     extension DownloadManager: Service {
-        /// Waits for the graceful shutdown, then calls ``close()``. The next manager of the directory resumes the unfinished downloads.
-        /// It returns only after the graceful shutdown, even if the manager was closed earlier.
+        /// Waits for the graceful shutdown, then calls ``close()``. The next manager of the directory
+        /// resumes the unfinished downloads. It returns only after the graceful shutdown, even if the manager was
+        /// closed earlier.
         /// - Throws: `CancellationError` if the task is cancelled, also after ``close()``.
         public func run() async throws {
             do { try await gracefulShutdown() } catch {

@@ -33,7 +33,7 @@ public actor DownloadManager {
     nonisolated let runs = RunGroup()
     let session: HTTPSession
     let directory: FilePath
-    let store: DownloadStore
+    let store: QueueStore<DownloadItem>
     let slots: HostConnectionSlots
     let prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)?
     let make: DownloadFactory
@@ -57,7 +57,7 @@ public actor DownloadManager {
         files: any FileSystem = LinuxFileSystem(),
         now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() }, make: @escaping DownloadFactory
     ) async throws {
-        let (store, contents) = try await DownloadStore.open(directory.string, files: files)
+        let (store, contents) = try await QueueStore<DownloadItem>.open(directory.string, files: files)
         (self.session, self.directory, self.store) = (session, directory, store)
         (self.prepare, self.make, self.now) = (prepare, make, now)
         slots = HostConnectionSlots(limit: limits.connectionsPerHost)

@@ -150,8 +150,8 @@ package struct DownloadResponseHead: Sendable {
     package var representation: Representation
     /// `Retry-After`; `nil` without a valid one.
     package var retryAfter: Duration?
-    /// The digests of the whole file whose algorithms are supported: `Repr-Digest` (RFC 9530), and `Content-Digest` in a
-    /// 200, whose content is the file.
+    /// The digests of the whole file whose algorithms are supported: `Repr-Digest` (RFC 9530), and `Content-Digest` in
+    /// a 200, whose content is the file.
     package var digests: [Checksum]
     /// `Last-Modified`, in seconds since 1970.
     package var modified: Int64?

@@ -199,3 +199,12 @@ package enum DownloadItemCodec {
         return path
     }
 }
+
+extension DownloadItem: QueueItem {
+    package static let words = (file: "item", owner: "download manager", contents: "downloads")
+    package static let byteLimit = DownloadItemCodec.byteLimit
+    package var number: UInt64 { id.number }
+
+    package init(record: [UInt8]) throws(RecordEnvelope.FormatError) { self = try DownloadItemCodec.decode(record) }
+    package func record() throws(HTTPError) -> [UInt8] { try DownloadItemCodec.encode(self) }
+}

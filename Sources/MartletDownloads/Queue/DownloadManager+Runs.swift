@@ -4,8 +4,13 @@ import Synchronization
 // Carries out the machine's decisions: starts and ends runs, emits events, and writes records. Each function decides
 // and emits before it first suspends. Decisions are written in their order.
 extension DownloadManager {
-    func restore(_ contents: DownloadStore.Contents) {
-        for finding in contents.findings { log.add(finding) }
+    func restore(_ contents: QueueStore<DownloadItem>.Contents) {
+        for finding in contents.findings {
+            let (path, reason) = (finding.path, finding.reason)
+            log.add(
+                finding.isMoved
+                    ? .itemQuarantined(path: path, reason: reason) : .itemSkipped(path: path, reason: reason))
+        }
         var arrivals: [DownloadQueueMachine.Arrival] = []
         for item in contents.items {
             var phase = DownloadQueueMachine.Phase.waiting
@@ -176,7 +181,7 @@ extension DownloadManager {
 
     private func discarded(_ id: DownloadID, _ fileError: HTTPError?) async {
         if let fileError { log.add(.fileFailed(id, fileError)) }
-        do throws(HTTPError) { try await store.remove(id) } catch { log.add(.fileFailed(id, error)) }
+        do throws(HTTPError) { try await store.remove(id.number) } catch { log.add(.fileFailed(id, error)) }
         guard let entry = managed[id] else { return }
         let effects = machine.discarded(id)
         entry.status.settleProgress { $0 = DownloadProgress() }
@@ -289,7 +294,7 @@ extension DownloadManager {
         let items = ids.compactMap { snapshot($0) }
         let fileErrors = await store.save(items)
         for item in items where managed[item.id] != nil {
-            if let fileError = fileErrors[item.id] {
+            if let fileError = fileErrors[item.number] {
                 unsaved.insert(item.id)
                 log.add(.fileFailed(item.id, fileError))
             } else {

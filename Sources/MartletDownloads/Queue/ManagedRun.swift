@@ -99,20 +99,8 @@ final class ManagedRun: Sendable {
             try Task.checkCancellation()
             var plan = order.plan
             if let prepare = order.prepare {
-                do {
-                    let (headers, url) = (plan.options.headers, order.movedURLs.last ?? plan.url)
-                    plan.options.headers = try await waitUnlessCancelled {
-                        var prepared = headers
-                        try await prepare(&prepared, url)
-                        return prepared
-                    }
-                } catch let error where !(error is HTTPError) && !(error is CancellationError) {
-                    try Task.checkCancellation()
-                    // Only the error's type: the message is stored on disk, and the closure handles secrets.
-                    throw HTTPError(
-                        .invalidRequest, phase: .preparing,
-                        message: "the closure that prepares requests threw \(type(of: error))", underlying: error)
-                }
+                let url = order.movedURLs.last ?? plan.url
+                plan.options.headers = try await plan.options.headers.prepared(for: url, by: prepare)
                 try Task.checkCancellation()
             }
             let job = order.make(plan, order.status, order.slots)
@@ -221,5 +209,27 @@ extension DownloadStatus {
             value.stalled = .zero
         }
         changed(nil)
+    }
+}
+
+extension HTTPHeaders {
+    /// Returns the fields after the caller's closure changed them. The wait ends when the task is cancelled.
+    /// - Throws: An `HTTPError` of the closure; `.invalidRequest` for its other errors; `CancellationError`.
+    package func prepared(
+        for url: HTTPURL, by prepare: @escaping @Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void
+    ) async throws -> HTTPHeaders {
+        do {
+            return try await waitUnlessCancelled {
+                var prepared = self
+                try await prepare(&prepared, url)
+                return prepared
+            }
+        } catch let error where !(error is HTTPError) && !(error is CancellationError) {
+            try Task.checkCancellation()
+            // Only the error's type: the message is stored on disk, and the closure handles secrets.
+            throw HTTPError(
+                .invalidRequest, phase: .preparing,
+                message: "the closure that prepares requests threw \(type(of: error))", underlying: error)
+        }
     }
 }

@@ -170,13 +170,9 @@ package final class DownloadJob: Sendable {
     func requestOptions(for request: DownloadRequest) -> RequestOptions {
         var options = plan.options.request
         if isCrossOrigin(request) {
-            var authentication = options.authentication ?? session.configuration.authentication
-            authentication.credentials = nil
-            authentication.tokens = nil
+            options.withholdCredentials(of: session, redirects)
             // Credentials are not sent over plain HTTP after a redirect either.
-            if url.scheme == .https, request.url.scheme == .http { authentication.netrc = nil }
-            options.authentication = authentication
-            options.omittedFields.formUnion(redirects.defaultsOfOrigin)
+            if url.scheme == .https, request.url.scheme == .http { options.authentication?.netrc = nil }
         }
         options.retry = .never
         options.decompresses = false

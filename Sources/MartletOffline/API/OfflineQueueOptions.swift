@@ -20,8 +20,8 @@ public struct OfflineQueueOptions: Sendable {
     public var acceptsRedirectedResults: Bool
     /// Secret fields in addition to `Authorization`, `Cookie` and `Proxy-Authorization`: they are not stored.
     public var secretFields: Set<HTTPField.Name>
-    /// The options of requests. The queue sets retries, the validator, the cache mode and `Idempotency-Key` itself. They
-    /// are not stored: ``RequestOptions/onInterimResponse`` is called for each attempt of this process.
+    /// The options of requests. The queue sets retries, the validator, the cache mode and `Idempotency-Key` itself.
+    /// They are not stored: ``RequestOptions/onInterimResponse`` is called for each attempt of this process.
     public var request: RequestOptions
     /// The monitor that reports a returned or changed network path, so that unreachable requests are retried
     /// immediately; that of the system by default, `nil` for none. It never delays a request.

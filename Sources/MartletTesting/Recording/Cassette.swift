@@ -15,10 +15,11 @@ public import SystemPackage
 /// ```
 ///
 /// The file is HAR 1.2, which the developer tools of browsers can open and export. It has credentials, cookies and the
-/// secrets in ``CassetteOptions`` as `***`. A response is recorded when its body has been read to its end. What the
-/// caller cancels or does not read, and what fails, is not recorded; redirects, challenges and other responses without
-/// a status of 2xx always are. The file is replaced atomically before the caller sees the end of the body, so that a
-/// crash loses only unfinished responses, and an error of the file is an error of the call.
+/// secrets in ``CassetteOptions`` as `***`. A response is recorded when its body has been read to its end. Calls
+/// that are cancelled or fail, and bodies that are not read to their end, are not recorded. Redirects, challenges and
+/// other responses without a status of 2xx are always recorded. The file is replaced atomically before the caller sees
+/// the end of the body, so that a crash loses only unfinished responses, and an error of the file is an error of the
+/// call.
 ///
 /// A request is answered with the first recorded response that matches and that this object has not used yet. Objects
 /// for the same file are independent of each other; only one of them should record at a time. An object can be used by
@@ -123,18 +124,18 @@ public final class Cassette: HTTPMiddleware {
             let isOnce = request.body.replay == .once
             seen.body = try await collect(request.body, of: seen)
             if isOnce {
-                let (given, bytes) = (request.body, seen.body)
+                let bytes = seen.body
                 // A trailer, such as a digest, is sent only after chunks.
-                request.body =
-                    given.trailer == nil
-                    ? .bytes(bytes, contentType: given.contentType)
-                    : .stream(contentType: given.contentType) {
+                let collected: HTTPBody =
+                    request.body.trailer == nil
+                    ? .bytes(bytes)
+                    : .stream {
                         AsyncStream<[UInt8]> { stream in
                             stream.yield(bytes)
                             stream.finish()
                         }
                     }
-                (request.body.trailer, request.body.compression) = (given.trailer, given.compression)
+                request.body.storage = collected.storage
             }
         }
         let sought = mask.masked(seen)
@@ -186,15 +187,14 @@ public final class Cassette: HTTPMiddleware {
             return state.startCount
         }
         var seen = seen
-        var sent: CopiedRequestBody?
+        var sent: CopyingSource?
         if request.body.replay == .once {
             let (source, length) = try await request.body.open()
-            let copied = CopiedRequestBody(source: source, limit: options.bodyLimit.bytes)
-            let given = request.body
-            request.body = .once(copied, length: length, contentType: given.contentType)
-            (request.body.trailer, request.body.compression) = (given.trailer, given.compression)
+            let copied = CopyingSource(source, limit: options.bodyLimit.bytes)
+            request.body.storage = .once(length: length, SingleUseSource(copied))
             sent = copied
-        } else {
+        } else if mode == .record || !options.matching.needsBody {
+            // Otherwise the body was collected to be matched.
             seen.body = try await collect(request.body, of: seen)
         }
         var response = try await next(request)

@@ -32,28 +32,20 @@ struct CopiedResponseBody: AsyncSequence, Sendable {
     func makeAsyncIterator() -> Iterator { Iterator(sequence: self, pieces: body.makeAsyncIterator()) }
 }
 
-/// The body of a request that can be read only once, which is copied while it is sent.
-struct CopiedRequestBody: AsyncSequence, Sendable {
-    typealias Element = [UInt8]
-
-    let source: any RequestBodySource
-    let limit: Int
+/// A source that copies the bytes of another one while they are sent.
+final class CopyingSource: RequestBodySource {
+    private let source: any RequestBodySource
+    private let limit: Int
     /// The bytes that were sent so far; `nil` above the limit.
     let copy = AwaitableState<[UInt8]?>([])
 
-    struct Iterator: AsyncIteratorProtocol {
-        let sequence: CopiedRequestBody
+    init(_ source: any RequestBodySource, limit: Int) { (self.source, self.limit) = (source, limit) }
 
-        mutating func next() async throws -> [UInt8]? { try await next(isolation: #isolation) }
-
-        mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
-            let piece = try await sequence.source.next()
-            if let piece { sequence.add(piece) }
-            return piece
-        }
+    func next() async throws -> [UInt8]? {
+        let piece = try await source.next()
+        if let piece { add(piece) }
+        return piece
     }
-
-    func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
 
     private func add(_ piece: [UInt8]) {
         copy.update { copy in

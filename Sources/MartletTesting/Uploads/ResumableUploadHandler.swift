@@ -107,7 +107,7 @@ private struct ResumableUploadHandler {
         if !isTus, let rejection = rejection(completes: completes) { return rejection }
         if let response = try await receive(fault, id, turn: upload.turn, completes: completes) { return response }
         if completes { return stored(id) }
-        let count = store.take(id)?.bytes.count ?? 0
+        let count = store.byteCount(of: id)
         if isTus { store.change(id) { $0.isComplete = $0.length == UInt64($0.bytes.count) } }
         return isTus
             ? tus(204, ["Upload-Offset": "\(count)"])
@@ -164,7 +164,7 @@ private struct ResumableUploadHandler {
     }
 
     private func stored(_ id: Int) -> OriginResponse {
-        let count = store.take(id)?.bytes.count ?? 0
+        let count = store.byteCount(of: id)
         return .text("stored \(count) bytes\n", status: 201, headers: ["Upload-Complete": "?1"])
     }
 

@@ -42,7 +42,8 @@ public final class ResumableUploadStore: Sendable {
         var turn = 0
     }
 
-    /// The limits of a store, in bytes. Limits other than ``maximumSize`` are announced only to clients of ``Kind/ietf``.
+    /// The limits of a store, in bytes. Limits other than ``maximumSize`` are announced only to clients of
+    /// ``Kind/ietf``.
     public struct Limits: Sendable, Hashable {
         /// The maximum size of a file; 256 MiB by default.
         public var maximumSize = 256 << 20
@@ -164,6 +165,9 @@ public final class ResumableUploadStore: Sendable {
             state.uploads[number] = upload
         }
     }
+
+    /// The number of received bytes of an upload; 0 if it is unknown.
+    func byteCount(of number: Int) -> Int { state.withLock { $0.uploads[number]?.bytes.count ?? 0 } }
 
     func remove(_ number: Int) { state.withLock { $0.uploads[number] = nil } }
 

@@ -11,16 +11,15 @@ extension HTTPSession {
     ///   - options: The options. The priority has no effect.
     ///   - progress: Called on the caller's actor with the latest progress; intermediate values may be skipped, the last
     ///     one is always delivered.
-    /// - Throws: An `HTTPError`: `.invalidURL`, `.invalidHeader`, `.fileFailed`, `.unacceptableStatus` with the response,
-    ///   `.uploadRejected`, `.uploadFileChanged`, `.uploadUncertain`, or the code of a failed request; `CancellationError`.
+    /// - Throws: An `HTTPError`: `.invalidURL`, `.invalidHeader`, `.fileFailed`, `.unacceptableStatus` with the
+    ///   response, `.uploadRejected`, `.uploadFileChanged`, `.uploadUncertain`, or the code of a failed request;
+    ///   `CancellationError`.
     @discardableResult public nonisolated func uploadResumably(
         _ file: some FilePathConvertible, to target: some HTTPTarget, options: UploadOptions = UploadOptions(),
         progress: ((UploadProgress) -> Void)? = nil
     ) async throws -> UploadResult {
         let item = try await UploadItem(file.filePath, target, options, self)
-        var beginning = UploadProgress()
-        beginning.totalByteCount = item.file.byteCount
-        let status = UploadStatus(.running, beginning)
+        let status = UploadStatus(.running, UploadProgress(item))
         let session = forUploads
         let run = UploadRun(
             UploadRun.Order(item: item, session: session, status: status, prepare: nil, record: { _, _, _ in }))

@@ -191,3 +191,14 @@ extension UInt64 {
         return overflows ? .max : sum
     }
 }
+
+extension UploadProgress {
+    /// The progress of an upload before its next run.
+    init(_ item: UploadItem) {
+        self.init()
+        totalByteCount = item.file.byteCount
+        acknowledgedByteCount = item.checkpoint.offset
+        if case .finished = item.stage { acknowledgedByteCount = item.file.byteCount }
+        completedByteCount = acknowledgedByteCount
+    }
+}

@@ -3,8 +3,8 @@ import MartletDownloads
 
 /// A manager of uploads of files that outlive the process and resume where the server supports it.
 ///
-/// The uploads are recorded in a directory: the next manager that opens it resumes the unfinished ones. Only one manager
-/// in any process can have the directory open. ``close()`` releases it, and so does the end of the process.
+/// The uploads are recorded in a directory: the next manager that opens it resumes the unfinished ones. Only one
+/// manager in any process can have the directory open. ``close()`` releases it, and so does the end of the process.
 ///
 /// ```swift
 /// let uploads = try await UploadManager(session: session, directory: "/var/lib/app/uploads")
@@ -64,14 +64,14 @@ public actor UploadManager {
     public nonisolated let findings: [Finding]
     let session: HTTPSession
     let directory: FilePath
-    let store: UploadStore
+    let store: QueueStore<UploadItem>
     let prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)?
     let now: @Sendable () -> MonotonicTime
     nonisolated let runs = RunGroup()
     nonisolated let isClosed = CurrentValue(false)
     nonisolated let isAllFinished = CurrentValue(true)
     /// The progress of each upload.
-    nonisolated let board = CurrentValue<[UploadID: UploadProgress]>([:])
+    nonisolated let progressByUpload = CurrentValue<[UploadID: UploadProgress]>([:])
     /// The order and the states of uploads follow the rules of downloads.
     var machine: DownloadQueueMachine
     var managed: [UploadID: Managed] = [:]
@@ -102,12 +102,13 @@ public actor UploadManager {
         now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() },
         prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil
     ) async throws {
-        let (store, contents) = try await UploadStore.open(directory.string, files: files)
+        let (store, contents) = try await QueueStore<UploadItem>.open(directory.string, files: files)
         // The decisions depend on the original errors, not on their replacements by an error mapper.
         self.session = session.forUploads
         (self.directory, self.store, self.prepare, self.now) = (directory, store, prepare, now)
         machine = DownloadQueueMachine(limits: DownloadLimits(limits))
-        (findings, lastNumber) = (contents.findings, contents.lastNumber)
+        findings = contents.findings.map { Finding(path: $0.path, reason: $0.reason, isMoved: $0.isMoved) }
+        lastNumber = contents.lastNumber
         lastOrder = contents.items.last?.order ?? 0
         restore(contents.items)
     }
@@ -157,7 +158,7 @@ public actor UploadManager {
     /// The progress of all uploads together, also of finished ones that were not removed: the current value first, then
     /// newer ones. A slow consumer skips values.
     public nonisolated var progress: LatestValues<UploadProgress> {
-        LatestValues(board) { UploadProgress.total(of: $0.values) }
+        LatestValues(progressByUpload) { UploadProgress.total(of: $0.values) }
     }
 
     /// Waits until every upload is finished, failed or cancelled. It also waits for paused uploads.
@@ -170,7 +171,8 @@ public actor UploadManager {
 
     /// Adds a file to the queue. When this returns, the upload survives the process; after an error nothing is stored.
     ///
-    /// The file is not copied. It must stay unchanged until the upload has finished. Adding a file twice uploads it twice.
+    /// The file is not copied. It must stay unchanged until the upload has finished. Adding a file twice uploads it
+    /// twice.
     /// - Parameters:
     ///   - file: The path of a regular file; a relative one is resolved against the working directory.
     ///   - target: The URL, or a request. Its method replaces that of the options; fields of the options replace its
@@ -200,8 +202,8 @@ public actor UploadManager {
         return item.id
     }
 
-    /// Stops an upload and closes its connection. It stays paused in later processes. Has no effect on an upload that is
-    /// over. Cancelling the task ends only the wait.
+    /// Stops an upload and closes its connection. It stays paused in later processes. Has no effect on an upload that
+    /// is over. Cancelling the task ends only the wait.
     public func pause(_ id: UploadID) async {
         guard !isClosing else { return }
         let isWaiting = machine.phase(of: id.queued) == .waiting
@@ -215,10 +217,10 @@ public actor UploadManager {
 
     /// Resumes a paused or failed upload at the end of the queue. Has no effect on one that waits or runs.
     ///
-    /// Resuming allows one repetition of a request that may have taken effect. If the file changed, the new file is sent
-    /// from its start.
-    /// - Throws: An `HTTPError`: `.invalidRequest` if the upload is finished, was cancelled or is unknown; `.fileFailed`
-    ///   if the file or the record fails; `.uploadManagerClosed`.
+    /// Resuming allows one repetition of a request that may have taken effect. If the file changed, the new file is
+    /// sent from its start.
+    /// - Throws: An `HTTPError`: `.invalidRequest` if the upload is finished, was cancelled or is unknown;
+    ///   `.fileFailed` if the file or the record fails; `.uploadManagerClosed`.
     public func resume(_ id: UploadID) async throws {
         try checkOpen()
         guard let entry = managed[id] else { throw unknown(id) }
@@ -245,8 +247,9 @@ public actor UploadManager {
         try await save(id)
     }
 
-    /// Cancels an upload, removes it from the queue, and deletes its upload URL on the server; whether the server deletes
-    /// the received bytes is not checked. Has no effect on a finished upload. Cancelling the task ends only the wait.
+    /// Cancels an upload, removes it from the queue, and deletes its upload URL on the server; whether the server
+    /// deletes the received bytes is not checked. Has no effect on a finished upload. Cancelling the task ends only the
+    /// wait.
     public func cancel(_ id: UploadID) async {
         guard !isClosing, let status = managed[id]?.status else { return }
         apply(machine.cancel(id.queued, now: now()))
@@ -269,7 +272,7 @@ public actor UploadManager {
             throw HTTPError(.invalidRequest, phase: .preparing, message: "upload \(id) is not over")
         }
         forget(id)
-        try await store.remove(id)
+        try await store.remove(id.number)
     }
 
     /// Resumes all paused uploads in the order of their addition. Failed ones remain failed.
@@ -300,7 +303,7 @@ public actor UploadManager {
     }
 
     private nonisolated func end() {
-        board.finish()
+        progressByUpload.finish()
         isAllFinished.finish()
     }
 

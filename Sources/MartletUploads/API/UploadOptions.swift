@@ -3,7 +3,7 @@ public import MartletCore
 /// The protocol by which an upload is resumed.
 public enum UploadProtocol: UInt8, Hashable, Sendable, CaseIterable {
     /// The protocol that the server announces in its response to an `OPTIONS` request: ``ietf``, else ``tus``, else
-    /// ``plain``. A request of at most 1 MiB that may be repeated is sent without that request.
+    /// ``plain``. A file of at most 1 MiB that may be sent again is sent without it.
     case automatic = 0
     /// Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload-11, interop version 8).
     case ietf = 1

@@ -11,9 +11,9 @@ import MartletCore
 /// | append | from the acknowledged offset | append, or the end |
 /// | whole | to servers that do not resume; if it may be repeated, also for up to 1 MiB | the end |
 ///
-/// A resumable upload is created without content, so that nothing is lost if the response is: an empty upload that the
-/// client does not know takes no effect. Failures are counted until the acknowledged offset exceeds all earlier ones,
-/// so no server can cause an endless loop.
+/// A resumable upload is created without content. If the response is lost, only an empty upload remains on the server,
+/// which has no effect. Failures are counted until the acknowledged offset exceeds all earlier ones, so no server can
+/// cause an endless loop.
 struct UploadMachine: Sendable {
     /// The properties of the upload that do not change.
     struct Plan: Sendable {
@@ -23,6 +23,9 @@ struct UploadMachine: Sendable {
         var isRepeatable: Bool
         var chunkByteCount: UInt64?
         var retry = UploadRetry()
+
+        /// Whether the upload may use the protocol of the IETF draft.
+        var allowsIETF: Bool { given == .automatic || given == .ietf }
     }
 
     /// The state that later processes need.
@@ -103,7 +106,7 @@ struct UploadMachine: Sendable {
     /// Handles an interim response with the status 104, which may have the upload URL and the offset.
     mutating func interimReceived(_ reply: UploadReply) {
         guard reply.status == 104, let current else { return }
-        if case .whole = current, checkpoint.url == nil, plan.given == .automatic || plan.given == .ietf,
+        if case .whole = current, checkpoint.url == nil, plan.allowsIETF,
             let url = reply.location
         {
             checkpoint.url = url
@@ -137,7 +140,7 @@ struct UploadMachine: Sendable {
         case .create: return created(reply, random)
         case .query: return queried(reply, random)
         case .append(let range, let isLast): return appended(reply, range, isLast: isLast, random)
-        case .whole: return answered(reply, random)
+        case .whole: return sentWhole(reply, random)
         }
     }
 
@@ -205,13 +208,13 @@ struct UploadMachine: Sendable {
             // The response is to this request, which therefore did not complete the upload.
             checkpoint.mayBeComplete = false
             return createAgain(reply, random)
-        case 409, 460: return retry(UploadMachine.status(reply), reply, random, isImmediate: failures == 0)
+        case 409, 460: return retrySoon(reply, random)
         case 413:
             guard let limit = reply.limits.maximumAppend, limit > 0, limit < range.upperBound - range.lowerBound else {
                 return .fail(UploadMachine.status(reply))
             }
             reducedAppend = limit
-            return retry(UploadMachine.status(reply), reply, random, isImmediate: failures == 0)
+            return retrySoon(reply, random)
         default: break
         }
         guard reply.isSuccess else { return unsuccessful(reply, random) }
@@ -231,10 +234,9 @@ struct UploadMachine: Sendable {
     }
 
     /// Handles the response to a request with the whole file.
-    private mutating func answered(_ reply: UploadReply, _ random: Double) -> Step {
+    private mutating func sentWhole(_ reply: UploadReply, _ random: Double) -> Step {
         if reply.isSuccess {
-            let mayResume = plan.given == .automatic || plan.given == .ietf
-            guard mayResume, reply.isComplete == false else { return finished() }
+            guard plan.allowsIETF, reply.isComplete == false else { return finished() }
             guard let url = checkpoint.url ?? reply.location else {
                 return .fail(UploadMachine.rejected("the server did not complete the upload, and sent no upload URL"))
             }
@@ -243,13 +245,13 @@ struct UploadMachine: Sendable {
             return next()
         }
         if reply.isComplete == true { return .fail(UploadMachine.status(reply)) }
-        if reply.status == 413, plan.given == .automatic || plan.given == .ietf,
+        if reply.status == 413, plan.allowsIETF,
             let limit = reply.limits.maximumAppend, limit > 0, limit < plan.byteCount
         {
             // The server supports resumable uploads, and did not process the request.
             checkpoint.protocol = .ietf
             checkpoint.mayBeComplete = false
-            return retry(UploadMachine.status(reply), reply, random, isImmediate: failures == 0)
+            return retrySoon(reply, random)
         }
         guard [500, 502, 504].contains(reply.status) else {
             // The server did not process the request.
@@ -274,7 +276,7 @@ struct UploadMachine: Sendable {
         checkpoint.url = nil
         checkpoint.offset = 0
         checkpoint.mayBeComplete = false
-        return retry(UploadMachine.status(reply), reply, random, isImmediate: failures == 0)
+        return retrySoon(reply, random)
     }
 
     // MARK: Steps
@@ -289,6 +291,11 @@ struct UploadMachine: Sendable {
         guard offset > best else { return }
         best = offset
         failures = 0
+    }
+
+    /// Retries after a status that asks for another request, not for a wait: the first time without a delay.
+    private mutating func retrySoon(_ reply: UploadReply, _ random: Double) -> Step {
+        retry(UploadMachine.status(reply), reply, random, isImmediate: failures == 0)
     }
 
     /// Retries after a failure, or fails with its error.

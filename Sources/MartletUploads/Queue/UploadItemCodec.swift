@@ -1,4 +1,5 @@
 import MartletCore
+import MartletDownloads
 import MartletTransport
 
 /// The file format of an upload: a `RecordEnvelope` with the magic `MRTu`, without secrets other than the upload URL.
@@ -184,4 +185,13 @@ enum UploadItemCodec {
         guard let url = try? HTTPURL(text, pathAsIs: true) else { throw reader.makeError(field) }
         return url
     }
+}
+
+extension UploadItem: QueueItem {
+    static let words = (file: "upload", owner: "upload manager", contents: "uploads")
+    static let byteLimit = UploadItemCodec.byteLimit
+    var number: UInt64 { id.number }
+
+    init(record: [UInt8]) throws(RecordEnvelope.FormatError) { self = try UploadItemCodec.decode(record) }
+    func record() throws(HTTPError) -> [UInt8] { try UploadItemCodec.encode(self) }
 }

@@ -22,13 +22,10 @@ extension UploadManager {
     }
 
     func manage(_ item: UploadItem, _ state: UploadState) {
-        let (id, board) = (item.id, board)
-        var progress = UploadProgress()
-        progress.totalByteCount = item.file.byteCount
-        progress.acknowledgedByteCount = item.checkpoint.offset
-        if case .finished = item.stage { progress.acknowledgedByteCount = item.file.byteCount }
-        progress.completedByteCount = progress.acknowledgedByteCount
-        let status = UploadStatus(state, progress) { progress in board.change { $0[id] = progress } }
+        let (id, progressByUpload) = (item.id, progressByUpload)
+        let status = UploadStatus(state, UploadProgress(item)) { progress in
+            progressByUpload.change { $0[id] = progress }
+        }
         managed[id] = Managed(item: item, status: status)
     }
 
@@ -40,7 +37,7 @@ extension UploadManager {
 
     func forget(_ id: UploadID) {
         managed.removeValue(forKey: id)?.status.end()
-        board.change { $0[id] = nil }
+        progressByUpload.change { $0[id] = nil }
     }
 
     func apply(_ effects: DownloadQueueMachine.Effects) {
@@ -57,26 +54,16 @@ extension UploadManager {
         entry.isSettled = CurrentValue(false)
         entry.status.become(.running)
         let number = entry.runNumber
-        // The manager is not retained, so that its release ends the runs; the store is, for the directory's lock.
+        // The manager is not retained, so that its release ends the runs.
         let order = UploadRun.Order(
             item: entry.item, session: session, status: entry.status, prepare: prepare
         ) { [weak self] checkpoint, recordNumber, isUrgent in
             guard let self else { throw CancellationError() }
             try await self.record(id, number, checkpoint, recordNumber, isUrgent)
         }
-        // Unstructured, so that a run can be cancelled alone. The child of the group awaits it.
-        let run = Task { try await UploadRun(order).run() }
-        entry.run = run
         managed[id] = entry
-        runs.add { [weak self, store] in
-            let result = await withTaskCancellationHandler {
-                await run.result
-            } onCancel: {
-                run.cancel()
-            }
-            await self?.end(id, result)
-            withExtendedLifetime(store) {}
-        }
+        // Unstructured, so that a run can be cancelled alone. The child of the group awaits it.
+        follow(id, Task { try await UploadRun(order).run() }) { manager, result in await manager.end(id, result) }
     }
 
     private func discard(_ id: UploadID) {
@@ -89,14 +76,23 @@ extension UploadManager {
             await UploadRun(order).discard()
             throw CancellationError()
         }
+        follow(id, run) { manager, _ in await manager.discarded(id) }
+    }
+
+    /// Stores the task of an upload, and handles its end.
+    private func follow(
+        _ id: UploadID, _ run: Task<UploadResult, any Error>,
+        onEnd: @escaping @Sendable (UploadManager, Result<UploadResult, any Error>) async -> Void
+    ) {
         managed[id]?.run = run
+        // The manager is not retained, so that its release ends the runs; the store is, for the directory's lock.
         runs.add { [weak self, store] in
-            _ = await withTaskCancellationHandler {
+            let result = await withTaskCancellationHandler {
                 await run.result
             } onCancel: {
                 run.cancel()
             }
-            await self?.discarded(id)
+            if let self { await onEnd(self, result) }
             withExtendedLifetime(store) {}
         }
     }
@@ -160,7 +156,7 @@ extension UploadManager {
 
     private func discarded(_ id: UploadID) async {
         guard !isClosing else { return }
-        try? await store.remove(id)
+        try? await store.remove(id.number)
         let effects = machine.discarded(id.queued)
         managed[id]?.status.become(.cancelled)
         forget(id)
@@ -177,7 +173,7 @@ extension UploadManager {
         case .recording, .failed, .finished: break
         case nil: return
         }
-        try await store.save(item)
+        if let error = await store.save([item])[item.number] { throw error }
     }
 }
 

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import MartletAuthentication
 import MartletCore
 
 /// The header fields of the requests of an upload.
@@ -34,7 +33,7 @@ enum UploadFields {
         switch request {
         case .discover: return .options
         case .query:
-            // No cache may answer for the server.
+            // No cache may respond for the server.
             fields[.cacheControl] = "no-store, no-cache"
             return .head
         case .create:
@@ -72,16 +71,5 @@ enum UploadFields {
         var pairs = [("filename", FilePath(item.path).lastComponent?.string ?? "")]
         if let type { pairs.append(("filetype", type)) }
         return pairs.map { "\($0) \(Data($1.utf8).base64EncodedString())" }.joined(separator: ",")
-    }
-}
-
-extension RequestOptions {
-    /// Removes the credentials of the session, for an upload URL of another origin than that of the upload.
-    mutating func withholdCredentials(of session: HTTPSession, _ redirects: RedirectPolicy) {
-        var authentication = authentication ?? session.configuration.authentication
-        authentication.credentials = nil
-        authentication.tokens = nil
-        self.authentication = authentication
-        omittedFields.formUnion(redirects.defaultsOfOrigin)
     }
 }

@@ -1,6 +1,7 @@
-import FoundationEssentials
+import MartletAuthentication
 import MartletCore
 import MartletDigests
+import MartletDownloads
 
 /// One run of an upload: sends the requests of its ``UploadMachine``, and records the checkpoints.
 actor UploadRun {
@@ -146,27 +147,9 @@ actor UploadRun {
             options.withholdCredentials(of: order.session, redirects)
         }
         if let prepare = order.prepare {
-            headers = try await UploadRun.prepared(headers, url.withoutUserInfo, prepare)
+            headers = try await headers.prepared(for: url.withoutUserInfo, by: prepare)
         }
         return (try headers.checked(url), options)
-    }
-
-    private static func prepared(
-        _ headers: HTTPHeaders, _ url: HTTPURL,
-        _ prepare: @escaping @Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void
-    ) async throws -> HTTPHeaders {
-        do {
-            return try await waitUnlessCancelled {
-                var prepared = headers
-                try await prepare(&prepared, url)
-                return prepared
-            }
-        } catch let error where !(error is HTTPError) && !(error is CancellationError) {
-            // Only the error's type: the message is stored on disk, and the closure handles secrets.
-            throw HTTPError(
-                .invalidRequest, phase: .preparing,
-                message: "the closure that prepares requests threw \(type(of: error))", underlying: error)
-        }
     }
 
     private func exchange(
@@ -288,9 +271,8 @@ actor FileRangeSource: RequestBodySource {
 extension UploadReply {
     /// Reads a final response.
     init(_ exchange: HTTPExchange) {
-        let now = Int64(Date().timeIntervalSince1970)
-        let retryAfter = exchange.rawHead.fields.rawValues(of: "retry-after").first.flatMap { RetryAfter($0, now: now) }
         self.init(
-            status: exchange.statusCode, fields: exchange.headers, url: exchange.url, retryAfter: retryAfter?.delay)
+            status: exchange.statusCode, fields: exchange.headers, url: exchange.url,
+            retryAfter: exchange.rawHead.retryAfter?.delay)
     }
 }

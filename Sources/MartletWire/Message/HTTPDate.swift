@@ -28,16 +28,19 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
         let days = (seconds - second) / 86_400
         let date = CivilDate(daysSinceEpoch: days)
         let weekday = CivilDate.weekdays[Int(((days + 4) % 7 + 7) % 7)]
-        let clock = [second / 3600, second / 60 % 60, second % 60].map { padded($0, 2) }
+        let clock = [second / 3600, second / 60 % 60, second % 60].map { $0.padded(to: 2) }
         let month = CivilDate.months[date.month - 1]
-        return "\(weekday), \(padded(Int64(date.day), 2)) \(month) \(padded(date.year, 4)) "
+        return "\(weekday), \(date.day.padded(to: 2)) \(month) \(date.year.padded(to: 4)) "
             + clock.joined(separator: ":") + " GMT"
     }
 
     package static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.secondsSinceEpoch < right.secondsSinceEpoch }
+}
 
-    private func padded(_ number: Int64, _ width: Int) -> String {
-        let digits = String(number)
+extension BinaryInteger {
+    /// Returns the decimal digits of the number, after zeros up to a width.
+    package func padded(to width: Int) -> String {
+        let digits = String(self)
         return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
     }
 }

@@ -187,6 +187,15 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// All values of a name, one per field line, in order.
     package func values(of name: String) -> [String] { rawValues(of: name).map(ByteText.string) }
 
+    /// Returns the fields whose names, in lower case, pass a test.
+    package func filtered(_ passes: (String) -> Bool) -> FieldBlock {
+        var kept = FieldBlock()
+        for index in indices where passes(nameString(at: index).lowercased()) {
+            kept.append(name: name(at: index), value: value(at: index))
+        }
+        return kept
+    }
+
     /// Whether the comma lists in all fields of a name contain a token, in any letter case (RFC 9110 §5.6.1).
     package func contains(_ name: String, token: String) -> Bool {
         let wanted = token.utf8.span
