@@ -42,6 +42,7 @@ let package = Package(
         .library(name: "MartletImages", targets: ["MartletImages"]),
         .library(name: "MartletTesting", targets: ["MartletTesting"]),
         .library(name: "MartletUploads", targets: ["MartletUploads"]),
+        .library(name: "MartletWebSocket", targets: ["MartletWebSocket"]),
         .executable(name: "martlet", targets: ["MartletCLI"]),
     ],
     // None is enabled by default, because each trait adds libraries or packages.
@@ -114,9 +115,11 @@ let package = Package(
                 systemPackage, metrics, tracing,
             ],
             swiftSettings: strict),
-        // Settings of the cache and of cookies, so that targets that use only these do not wait for the features.
+        // The settings and stages of features whose rules do not need the core, and are compiled beside it.
         .target(
-            name: "MartletFeatureSettings", dependencies: ["MartletCache", "MartletCore"], swiftSettings: strict),
+            name: "MartletFeatureSettings",
+            dependencies: ["MartletCache", "MartletCookies", "MartletHSTS", "MartletNetwork", "MartletCore"],
+            swiftSettings: strict),
         .target(
             name: "MartletAuthentication",
             dependencies: [
@@ -126,16 +129,15 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "MartletCookies",
-            dependencies: [
-                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
-                "MartletCore", "MartletFeatureSettings", httpTypes, systemPackage,
-            ],
+            dependencies: ["MartletWire", "MartletURL", "MartletTransport", "MartletStorage", systemPackage],
             swiftSettings: strict),
         .target(
-            name: "MartletHSTS", dependencies: ["MartletCore", "MartletFeatureSettings"], swiftSettings: strict),
+            name: "MartletHSTS",
+            dependencies: ["MartletWire", "MartletURL", "MartletTransport", "MartletStorage", systemPackage],
+            swiftSettings: strict),
         .target(
             name: "MartletNetwork",
-            dependencies: ["CMartletLinux", "MartletTransport", "MartletConnections", "MartletCore", systemPackage],
+            dependencies: ["CMartletLinux", "MartletURL", "MartletTransport", systemPackage],
             swiftSettings: strict),
         .target(
             name: "MartletCaching",
@@ -150,7 +152,7 @@ let package = Package(
             name: "MartletHosts",
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletCredentials", "MartletContent", "MartletCore",
-                "MartletAuthentication", "MartletNetwork", httpTypes, systemPackage,
+                "MartletAuthentication", "MartletNetwork", "MartletFeatureSettings", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -178,15 +180,15 @@ let package = Package(
             name: "MartletCoding",
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletCache", "MartletFeatureSettings", "MartletContent",
-                "MartletCore", "MartletNetwork", "MartletDigests", httpTypes,
+                "MartletCore", "MartletDigests", httpTypes,
             ],
             swiftSettings: strict),
         .target(
             name: "MartletDownloads",
             dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
-                "MartletCredentials", "MartletContent", "MartletCore", "MartletAuthentication", "MartletNetwork",
-                "MartletStreams", "MartletDigests", "MartletCoding", systemPackage, lifecycle,
+                "MartletCredentials", "MartletContent", "MartletCore", "MartletAuthentication",
+                "MartletFeatureSettings", "MartletStreams", "MartletDigests", "MartletCoding", systemPackage, lifecycle,
             ],
             swiftSettings: strict),
         .target(
@@ -221,11 +223,12 @@ let package = Package(
                 "MartletTransport", "MartletCore", "MartletAuthentication", "MartletDigests", "MartletDownloads",
             ],
             swiftSettings: strict),
+        .target(name: "MartletWebSocket", dependencies: ["MartletCore", "MartletStreams"], swiftSettings: strict),
         .target(
             name: "MartletTesting",
             dependencies: [
                 "CMartletOpenSSL", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletContent",
-                "MartletCore", "MartletDiagnostics", httpTypes, systemPackage,
+                "MartletCore", "MartletDiagnostics", "MartletWebSocket", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -239,8 +242,8 @@ let package = Package(
             name: "MartletCLI",
             dependencies: features + [
                 "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletContent",
-                "MartletCore", "MartletDownloads", "Martlet", "MartletUploads", "MartletTesting", "MartletDemo",
-                argumentParser, httpTypes, systemPackage,
+                "MartletCore", "MartletDownloads", "Martlet", "MartletUploads", "MartletWebSocket", "MartletTesting",
+                "MartletDemo", argumentParser, httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         // The checks of the fuzzer, as functions of bytes, so that the tests replay inputs without the fuzzer.
@@ -249,7 +252,7 @@ let package = Package(
             dependencies: features + [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletCache",
                 "MartletCredentials", "MartletContent", "MartletCore", "MartletDownloads", "MartletOffline",
-                "MartletXML", "MartletImages", "MartletTesting", httpTypes,
+                "MartletXML", "MartletImages", "MartletWebSocket", "MartletTesting", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         // This benchmark uses package declarations, so it cannot have its own package like the other benchmarks.
@@ -362,6 +365,10 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
+            name: "MartletUpgradeTests",
+            dependencies: ["MartletTransport", "Martlet", "MartletTesting", "MartletTestSupport"],
+            swiftSettings: strict),
+        .testTarget(
             name: "MartletUploadsTests",
             dependencies: [
                 "MartletCore", "MartletUploads", "MartletTesting", "MartletTestSupport", "MartletUploadsChild",
@@ -372,6 +379,10 @@ let package = Package(
         .executableTarget(
             name: "MartletUploadsChild", dependencies: ["MartletCore", "MartletUploads", systemPackage],
             path: "Tests/MartletUploadsChild", swiftSettings: strict),
+        .testTarget(
+            name: "MartletWebSocketTests",
+            dependencies: ["MartletCore", "MartletWebSocket", "Martlet", "MartletTesting", "MartletTestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "MartletXMLTests",
             dependencies: ["MartletCore", "MartletXML", "MartletTesting", "MartletTestSupport"],
@@ -397,15 +408,16 @@ let package = Package(
             dependencies: [
                 "MartletWire", "MartletURL", "MartletCredentials", "MartletContent", "MartletCore",
                 "MartletNetwork", "MartletCaching", "MartletStreams", "MartletDownloads", "MartletOffline",
-                "Martlet", "MartletUploads", "MartletTesting", "MartletCLI", httpTypes, systemPackage,
+                "Martlet", "MartletUploads", "MartletWebSocket", "MartletTesting", "MartletCLI", httpTypes,
+                systemPackage,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
                 "MartletWire", "MartletStorage", "MartletCache", "MartletCredentials", "MartletContent",
-                "MartletNetwork", "MartletXML", "MartletImages", "Martlet", "MartletTesting", "MartletCLI",
-                "MartletTestSupport",
+                "MartletNetwork", "MartletXML", "MartletImages", "Martlet", "MartletWebSocket", "MartletTesting",
+                "MartletCLI", "MartletTestSupport",
                 systemPackage,
             ],
             swiftSettings: strict),

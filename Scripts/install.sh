@@ -2,7 +2,7 @@
 # Installs the missing requirements of a task with apt. It prints nothing if all are installed, and never asks.
 #
 #   Scripts/install.sh build    headers to compile against
-#   Scripts/install.sh test     the same, and the servers for the tests; httpbin from PyPI, into .build
+#   Scripts/install.sh test     the same, and the servers for the tests; those of PyPI, into .build
 #   Scripts/install.sh traits   the same as build, and the libraries of the package traits
 #   Scripts/install.sh lint     installs nothing; checks that the toolchain has swift-format
 #   Scripts/install.sh bench    the same as build, the server, the peers and the measuring tools
@@ -50,13 +50,13 @@ find_missing() {
     done
 }
 
-# Installs httpbin and its server in a virtual environment in the build directory. The stamp records complete
+# Installs httpbin, its server and WebSocket servers in a virtual environment in the build directory. The stamp records complete
 # installations with their versions. Of two concurrent runs, one waits for the other.
 install_httpbin() {
     local root environment packages log
     root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
     environment="$root/.build/httpbin"
-    packages='httpbin==0.10.4 waitress==3.0.2'
+    packages='httpbin==0.10.4 waitress==3.0.2 websockets==15.0.1 aiohttp==3.12.15 wsproto==1.2.0'
     [ "$(cat "$environment/stamp" 2>/dev/null)" = "$packages" ] && return
     mkdir -p "$root/.build"
     (
@@ -69,7 +69,7 @@ install_httpbin() {
         if ! python3 -m venv --clear "$environment" >"$log" 2>&1 ||
             ! "$environment/bin/python" -m pip install --quiet --retries 5 $packages >>"$log" 2>&1; then
             tail -n 20 "$log" >&2
-            fail "httpbin could not be installed from PyPI; the last lines are above"
+            fail "httpbin or a WebSocket server could not be installed from PyPI; the last lines are above"
         fi
         rm -f "$log"
         printf '%s\n' "$packages" >"$environment/stamp"

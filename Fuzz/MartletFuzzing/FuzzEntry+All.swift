@@ -5,6 +5,6 @@ extension FuzzEntry {
         contentCoding, serverSentEvents, multipartBoundary, harStrings, jsonValue, contentDisposition, digestField,
         setCookie, challenges, location, xml, imageInfo, cacheControl, vary, cacheDates,
         cacheEntry, cacheIndex, resumeRecord, frozenRequest, netlink, cassette,
-        session,
+        webSocket, session,
     ]
 }

@@ -1,5 +1,6 @@
 import Martlet
 import MartletUploads
+import MartletWebSocket
 
 /// An exit code of the program: curl's number if curl has a code with the same meaning.
 struct ExitStatus: Error, Hashable, Sendable {
@@ -101,6 +102,15 @@ extension ExitStatus {
         case .diskFull: self = .diskFull
         case .alreadyInProgress: self = .alreadyInProgress
         case .fileExists: self = .writeFailed
+        default: self = .receiveFailed
+        }
+    }
+
+    init(_ error: WebSocketError) {
+        switch error {
+        case .protocolViolation, .invalidText, .invalidCompression: self = .weirdReply
+        case .messageTooLarge: self = .tooLarge
+        case .pongTimedOut: self = .timedOut
         default: self = .receiveFailed
         }
     }

@@ -188,9 +188,8 @@ enum HelpText {
           -o FILE  Write the body to a file      -X METHOD  Use this method
           -d DATA  Send data with POST           -H LINE    Set a header field
           -F PART  Send a multipart form         -u USER:PASSWORD  Set credentials
-          -T FILE  Upload a file with PUT        -I         Request only the head
-          -L       Follow redirects              -f         Fail on status 400 and above
-          -i       Print the head, too           -s, -v     Print less, or more
+          -T FILE  Upload a file with PUT        -i, -I     Print the head, too, or only it
+          -L, -f   Follow redirects, fail at 400 -s, -v     Print less, or more
 
         “martlet help COMMAND” and “martlet help all” list all options.
 

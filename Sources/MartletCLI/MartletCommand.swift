@@ -9,14 +9,15 @@ import MartletDemo
         version: "martlet \(martletVersion)", subcommands: subcommands, defaultSubcommand: GetCommand.self)
 
     static let subcommands: [any ParsableCommand.Type] = [
-        GetCommand.self, DownloadCommand.self, UploadCommand.self, BatchCommand.self, ServeCommand.self,
-        DemoCommand.self,
-        CacheCommand.self, QueueCommand.self, NetworkCommand.self, ManualCommand.self, CompletionsCommand.self,
+        GetCommand.self, DownloadCommand.self, UploadCommand.self, WebSocketCommand.self, BatchCommand.self,
+        ServeCommand.self, DemoCommand.self, CacheCommand.self, QueueCommand.self, NetworkCommand.self,
+        ManualCommand.self, CompletionsCommand.self,
     ]
 
     /// The commands that parse their arguments themselves. The first is the default if no command is named.
     static let wordsCommands: [any WordsCommand.Type] = [
-        GetCommand.self, DownloadCommand.self, UploadCommand.self, QueueAddCommand.self, QueueRunCommand.self,
+        GetCommand.self, DownloadCommand.self, UploadCommand.self, WebSocketCommand.self, QueueAddCommand.self,
+        QueueRunCommand.self,
     ]
 
     static let groups: [any ParsableCommand.Type] = [CacheCommand.self, QueueCommand.self]
@@ -118,12 +119,13 @@ enum CommandName {
 }
 
 enum Spelling {
-    /// The name most similar to a word, if at most two edits away, or one for a name of up to four letters.
+    /// The name most similar to a word: at most two edits away, one for a name of three or four letters, none for a
+    /// shorter one.
     static func suggestion(for word: String, among names: [String]) -> String? {
         let letters = Array(word.lowercased().utf8)
         let distances = names.map { (name: $0, distance: distance(letters, Array($0.utf8))) }
-        return distances.filter { $0.distance <= ($0.name.utf8.count > 4 ? 2 : 1) }.min { $0.distance < $1.distance }?
-            .name
+        let near = distances.filter { $0.distance <= min(2, ($0.name.utf8.count - 1) / 2) }
+        return near.min { $0.distance < $1.distance }?.name
     }
 
     /// The number of letters to insert, delete, replace or swap with a neighbor to turn one word into the other.

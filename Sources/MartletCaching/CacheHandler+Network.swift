@@ -1,4 +1,4 @@
-import MartletCookies
+import MartletFeatureSettings
 import MartletCore
 import MartletCache
 import Synchronization

@@ -106,10 +106,11 @@ extension RequestOptions {
 }
 
 extension Call {
-    /// The effective cache; `nil` without a cache, or for a raw body, an ignored content length, or the target `*`.
+    /// The effective cache; `nil` without a cache, or for a raw body, an ignored content length, an upgrade, or the
+    /// target `*`.
     var cache: ResponseCache? {
         guard let cache = settings[CacheKeySetting.self] ?? settings[TransferSharingKey.self],
-            options.returnsRawBody != true, options.ignoresContentLength != true
+            options.returnsRawBody != true, options.ignoresContentLength != true, !options.acceptsUpgrade
         else { return nil }
         return givenRequest.map { Call.isAsteriskForm($0) } ?? false ? nil : cache
     }

@@ -1,6 +1,5 @@
 import MartletDigests
 import MartletFeatureSettings
-import MartletNetwork
 public import MartletCore
 import MartletCache
 

@@ -1,7 +1,6 @@
 import MartletDigests
 import MartletFeatureSettings
 public import MartletContent
-import MartletNetwork
 public import MartletCore
 import MartletCache
 

@@ -1,6 +1,10 @@
-public import MartletCore
 package import FoundationEssentials
+public import MartletStorage
+public import MartletTransport
+public import MartletURL
+import MartletWire
 import Synchronization
+public import SystemPackage
 
 /// A store of cookies, which are accepted and sent as RFC 6265bis specifies.
 ///

@@ -1,5 +1,5 @@
 public import FoundationEssentials
-public import MartletCore
+public import MartletURL
 
 /// A host whose URLs are requested over https only: a Known HSTS Host (RFC 6797 §8.1).
 public struct HSTSEntry: Sendable, Hashable {

@@ -1,5 +1,8 @@
 import FoundationEssentials
-import MartletCore
+import MartletStorage
+import MartletTransport
+import MartletURL
+import MartletWire
 
 /// The file of a store, in the format of curl: a line with a host and its expiry for each entry, such as
 /// `.example.com "20270101 00:00:00"`. The dot at the beginning stands for the subdomains. The time is UTC, or

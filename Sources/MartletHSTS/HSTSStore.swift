@@ -1,6 +1,9 @@
 package import FoundationEssentials
-public import MartletCore
+public import MartletStorage
+public import MartletTransport
+public import MartletURL
 import Synchronization
+public import SystemPackage
 
 /// A store of hosts whose URLs are requested over https only: HTTP Strict Transport Security (RFC 6797).
 ///
@@ -103,7 +106,7 @@ public final class HSTSStore: Sendable {
     }
 
     /// Stores a field that is given as bytes.
-    @discardableResult func store(_ value: some Sequence<UInt8>, from url: HTTPURL) -> Bool {
+    @discardableResult package func store(_ value: some Sequence<UInt8>, from url: HTTPURL) -> Bool {
         guard url.scheme == .https, !url.isIPLiteral, let field = StrictTransportSecurity(value) else { return false }
         let now = now()
         let end = now.timeIntervalSince1970 + Double(field.maximumAge)

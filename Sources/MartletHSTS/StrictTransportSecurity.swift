@@ -1,4 +1,4 @@
-import MartletCore
+import MartletWire
 
 /// The value of a `Strict-Transport-Security` field (RFC 6797 §6.1).
 package struct StrictTransportSecurity: Hashable, Sendable {

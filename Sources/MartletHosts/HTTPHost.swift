@@ -1,5 +1,6 @@
 public import MartletAuthentication
 public import MartletCore
+import MartletFeatureSettings
 public import MartletNetwork
 import FoundationEssentials
 

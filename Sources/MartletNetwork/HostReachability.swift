@@ -1,4 +1,5 @@
-import MartletCore
+import MartletTransport
+import MartletURL
 
 /// The result of checking the reachability of a host from this machine.
 public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvertible {

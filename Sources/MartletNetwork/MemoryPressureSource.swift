@@ -1,4 +1,4 @@
-import MartletCore
+import MartletTransport
 public import SystemPackage
 
 /// The memory pressure of the machine, as an `AsyncSequence` of the latest values.

@@ -1,4 +1,4 @@
-import MartletCore
+import MartletTransport
 
 /// Values computed from the snapshots of a monitor, without consecutive duplicates.
 struct NetworkChanges<Element: Equatable & Sendable>: AsyncSequence, Sendable {

@@ -1,4 +1,6 @@
-public import MartletCore
+public import MartletTransport
+public import MartletURL
+public import SystemPackage
 
 /// The connectivity of this machine, as an `AsyncSequence` of the latest paths.
 ///
@@ -44,7 +46,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     /// Requests single routes from the kernel; `nil` for paths that are set manually.
     private let kernel: NetlinkNetworkSource?
     /// Starts an iteration over the complete state of the network.
-    let views: @Sendable () -> ValueReader<NetworkSnapshot>
+    package let views: @Sendable () -> ValueReader<NetworkSnapshot>
     /// The monitor of the machine, with default options. All iterations share its resources.
     public static let system = NetworkMonitor()
 

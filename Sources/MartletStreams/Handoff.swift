@@ -88,9 +88,11 @@ final class Handoff<Element: Sendable>: Sendable {
     func cancel() { end { ($0.isCancelled, $0.element) = (true, nil) } }
 
     private func end(_ change: (inout State) -> Void) {
-        let turns = state.withLock { state -> [OneShot<Void>?] in
+        // A discarded element is released outside of the lock: it may be the last reference to a connection.
+        let (turns, _) = state.withLock { state -> ([OneShot<Void>?], Element?) in
+            let element = state.element
             change(&state)
-            return [state.giver.take(), state.taker.take()]
+            return ([state.giver.take(), state.taker.take()], element)
         }
         for turn in turns { turn?.fulfill(()) }
     }

@@ -17,6 +17,7 @@ package struct ClientMachine: ~Copyable, Sendable {
     private var requestVersion = WireVersion.http11
     private var ignoresLength = false
     private var acceptsProgress = false
+    private var acceptsUpgrade = false
     private var informationalCount = 0
     private var progressCount = 0
     /// The maximum number of responses with the status 104 to a request that accepts them.
@@ -44,9 +45,10 @@ package struct ClientMachine: ~Copyable, Sendable {
     ///   - version: The version in the request line.
     ///   - ignoresLength: Whether `Content-Length` is ignored, so that an unchunked body ends with the connection.
     ///   - acceptsProgress: Whether responses with the status 104 do not count as informational ones.
+    ///   - acceptsUpgrade: Whether a 101 is accepted as the final response. All later bytes are its body.
     package mutating func startRequest(
         method: String, wantsKeepAlive: Bool = true, version: WireVersion = .http11, ignoresLength: Bool = false,
-        acceptsProgress: Bool = false
+        acceptsProgress: Bool = false, acceptsUpgrade: Bool = false
     ) {
         guard receiver.phase == .idle || isReusable else {
             receiver.fail(WireError(.illegalEvent, at: 0))
@@ -59,7 +61,7 @@ package struct ClientMachine: ~Copyable, Sendable {
         requestVersion = version
         self.ignoresLength = ignoresLength
         (informationalCount, progressCount) = (0, 0)
-        self.acceptsProgress = acceptsProgress
+        (self.acceptsProgress, self.acceptsUpgrade) = (acceptsProgress, acceptsUpgrade)
         hasReceivedAnyByte = false
         if !wantsKeepAlive { persists = false }
     }
@@ -89,7 +91,12 @@ package struct ClientMachine: ~Copyable, Sendable {
         guard let head = try parser.parse(unread) else { return receiver.awaitHead(unread.count) }
         let byteCount = parser.consumedByteCount
         guard head.isInformational else { return receiver.pass(head, try decide(head), byteCount: byteCount) }
-        if head.status == 101 { throw WireError(.unexpectedUpgrade, at: 0) }
+        if head.status == 101 {
+            guard acceptsUpgrade else { throw WireError(.unexpectedUpgrade, at: 0) }
+            // The fields describe no body: all later bytes belong to the new protocol (RFC 9110 §7.8).
+            persists = false
+            return receiver.pass(head, .untilClose, byteCount: byteCount)
+        }
         // The number of reports of progress (104) grows with the duration of an upload.
         let isProgress = acceptsProgress && head.status == 104
         if isProgress { progressCount += 1 } else { informationalCount += 1 }

@@ -42,6 +42,7 @@ struct TransferOptions: Sendable {
     var download = DownloadCommandOptions()
     var queue = QueueCommandOptions()
     var upload = UploadCommandOptions()
+    var webSocket = WebSocketCommandOptions()
     /// The values of options as they were given, including those that were replaced later.
     var given: [(option: String, value: String)] = []
 

@@ -39,10 +39,10 @@ struct UploadCommand: WordsCommand {
     }
 
     /// Runs a function, which SIGINT and SIGTERM cancel.
-    private static func interruptible(_ body: @escaping @Sendable () async throws -> [UInt8]) async
-        -> Result<[UInt8], any Error>
+    static func interruptible<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async
+        -> Result<Value, any Error>
     {
-        await withTaskGroup(of: Result<[UInt8], any Error>?.self) { group in
+        await withTaskGroup(of: Result<Value, any Error>?.self) { group in
             group.addTask {
                 do { return .success(try await body()) } catch { return .failure(error) }
             }
@@ -50,7 +50,7 @@ struct UploadCommand: WordsCommand {
                 _ = await SignalHandler.next()
                 return nil
             }
-            var result: Result<[UInt8], any Error> = .failure(CancellationError())
+            var result: Result<Value, any Error> = .failure(CancellationError())
             while let ended = await group.next() {
                 if let ended { result = ended }
                 group.cancelAll()

@@ -1,6 +1,5 @@
 import MartletFeatureSettings
 import MartletNetwork
-import MartletCookies
 import MartletAuthentication
 import MartletCore
 import MartletDigests

@@ -1,3 +1,4 @@
+import MartletFeatureSettings
 import MartletCookies
 import MartletCore
 import MartletCache

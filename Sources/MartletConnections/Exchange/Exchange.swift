@@ -40,6 +40,8 @@ package final class Exchange: Sendable {
         var ahead: ArraySlice<UInt8>?
         /// The error that ended the reading ahead.
         var aheadFailure: ExchangeError?
+        /// The reset that a write to an upgraded connection encountered, which no read reports again.
+        var upgradeReset: TransportError?
 
         var isCancelled: Bool { stage == .cancelled || stage == .released }
 
@@ -153,7 +155,7 @@ package final class Exchange: Sendable {
         switch connection.stepHead() {
         case .head(let head, let framing):
             headReceived(head)
-            if let rejection = verifier?.begin(head, framing) { throw failure(.content(rejection)) }
+            if head.status != 101, let rejection = verifier?.begin(head, framing) { throw failure(.content(rejection)) }
             return .head(head, framing)
         case .informational(let head):
             if head.status == 100 { state.withLock { $0.writer }?.permitBody() }
@@ -169,9 +171,14 @@ package final class Exchange: Sendable {
         connection.use = .receiving
         let now = MonotonicTime.now()
         let writer = state.withLock { state in
-            state.phase = .receivingBody
+            state.phase = head.status == 101 ? .upgraded : .receivingBody
             state.timeline.headReceived = now
             return state.writer
+        }
+        // The new protocol starts after the whole request (RFC 9110 §7.8), so its body is sent even without a 100.
+        guard head.status != 101 else {
+            writer?.permitBody()
+            return
         }
         // A response arrived before the request was fully sent. A rejection makes the rest unnecessary. After a success
         // the server may still be reading, so writing continues until the response is complete (RFC 9112 §9.5).

@@ -46,6 +46,8 @@ package struct ExchangeError: Error, Sendable {
         case sending
         case awaitingHead
         case receivingBody
+        /// Using the connection after a 101.
+        case upgraded
     }
 
     package struct Details: Sendable {

@@ -20,6 +20,8 @@ package final class ExchangeRequest: Sendable {
     package let ignoresLength: Bool
     /// Whether many responses with the status 104 are accepted.
     package let acceptsProgress: Bool
+    /// Whether a 101 is accepted, after which the exchange owns the connection as a stream of bytes.
+    package let acceptsUpgrade: Bool
     package let trailers: [(name: String, value: String)]
     /// The trailer whose value is known after the body was read.
     package let bodyTrailer: BodyTrailer?
@@ -28,13 +30,12 @@ package final class ExchangeRequest: Sendable {
         head: [UInt8], method: String, version: WireVersion = .http11, body: OutgoingBody = .none,
         expectsContinue: Bool = false, continueWait: Duration = .seconds(1), wantsKeepAlive: Bool = true,
         isRaw: Bool = false, ignoresLength: Bool = false, acceptsProgress: Bool = false,
-        trailers: [(name: String, value: String)] = [],
-        bodyTrailer: BodyTrailer? = nil
+        acceptsUpgrade: Bool = false, trailers: [(name: String, value: String)] = [], bodyTrailer: BodyTrailer? = nil
     ) {
         (self.head, self.method, self.version) = (head, method, version)
         (self.body, self.expectsContinue, self.continueWait) = (body, expectsContinue, continueWait)
         (self.wantsKeepAlive, self.isRaw, self.ignoresLength) = (wantsKeepAlive, isRaw, ignoresLength)
-        self.acceptsProgress = acceptsProgress
+        (self.acceptsProgress, self.acceptsUpgrade) = (acceptsProgress, acceptsUpgrade)
         (self.trailers, self.bodyTrailer) = (trailers, bodyTrailer)
     }
 

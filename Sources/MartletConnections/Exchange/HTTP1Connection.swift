@@ -60,7 +60,8 @@ package final class HTTP1Connection: Sendable {
             state.isRaw = request.isRaw
             state.machine.startRequest(
                 method: request.method, wantsKeepAlive: request.wantsKeepAlive, version: request.version,
-                ignoresLength: request.ignoresLength, acceptsProgress: request.acceptsProgress)
+                ignoresLength: request.ignoresLength, acceptsProgress: request.acceptsProgress,
+                acceptsUpgrade: request.acceptsUpgrade)
         }
     }
 

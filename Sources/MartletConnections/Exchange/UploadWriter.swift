@@ -49,6 +49,8 @@ final class UploadWriter: Sendable {
     private let pace: TransferRateLimit?
     /// The wait for a 100: `true` once it arrives, `false` if the body must not be sent.
     private let gate = OneShot<Bool>()
+    /// Fulfilled when the writer has ended, or was stopped.
+    private let ending = OneShot<Void>()
     /// Shared by the writing task, the exchange, and the thread that cancels.
     private let state = Mutex(State())
     /// Held while bytes are sent and counted, so that the end of the exchange finds the count of all sent bytes.
@@ -89,6 +91,7 @@ final class UploadWriter: Sendable {
             return state.task
         }
         gate.fulfill(false)
+        ending.fulfill(())
         task?.cancel()
         connection.stream.wakeWriter()
     }
@@ -99,6 +102,12 @@ final class UploadWriter: Sendable {
     /// Discards a body that still waits for a 100, because a final head has arrived.
     /// - Returns: Whether the body was still waiting.
     func rejectBody() -> Bool { request.expectsContinue && gate.fulfill(false) }
+
+    /// Waits until the writer has ended, or was stopped.
+    /// - Returns: `false` at the deadline.
+    func waitUntilEnded(until deadline: MonotonicTime) async -> Bool {
+        if case .timedOut = await ending.wait(until: deadline, on: loop) { false } else { true }
+    }
 
     // MARK: Properties
 
@@ -148,6 +157,7 @@ final class UploadWriter: Sendable {
         }
         // The end of the request is not recorded here: another exchange may already own the connection.
         state.withLock { $0.phase = .ended(outcome) }
+        ending.fulfill(())
         // The reader's deadline depends on whether the request is completely sent.
         connection.stream.wakeReader()
     }

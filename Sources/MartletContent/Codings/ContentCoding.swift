@@ -147,7 +147,7 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
     }
 
     /// Whether the ratio of output to input exceeds the limits.
-    func isExceeded(output: Int, input: Int) -> Bool {
+    package func isExceeded(output: Int, input: Int) -> Bool {
         guard output > max(ratioThreshold, 0) else { return false }
         let (allowed, overflow) = input.multipliedReportingOverflow(by: max(maximumRatio, 1))
         return !overflow && output > allowed

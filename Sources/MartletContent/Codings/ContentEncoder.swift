@@ -91,16 +91,22 @@ extension ContentCoding {
     }
 }
 
-/// An encoder for gzip or deflate with zlib, which holds about 256 KiB.
-@safe private final class Deflater: CodingEncoder {
+/// An encoder for gzip or deflate with zlib, which holds about 256 KiB, or less with a small window.
+@safe final class Deflater: CodingEncoder {
     /// zlib's state. zlib has a pointer to it, so it must not move.
     private let stream: z_streamp
 
-    init?(_ coding: ContentCoding, level: Int?) {
+    convenience init?(_ coding: ContentCoding, level: Int?) {
+        self.init(windowBits: coding == .gzip ? 15 + 16 : 15, level: level)
+    }
+
+    /// Creates an encoder; `nil` if there is not enough memory.
+    /// - Parameter windowBits: zlib's number for the format and the window: from -9 to -15 for raw deflate.
+    init?(windowBits: Int, level: Int?) {
         unsafe stream = z_streamp.allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
         let level = level.map { Int32(min(max($0, 1), 9)) } ?? Z_DEFAULT_COMPRESSION
-        guard unsafe martlet_deflate_init2(stream, level, coding == .gzip ? 15 + 16 : 15) == Z_OK else { return nil }
+        guard unsafe martlet_deflate_init2(stream, level, Int32(windowBits)) == Z_OK else { return nil }
     }
 
     deinit {
@@ -112,6 +118,11 @@ extension ContentCoding {
 
     func encode(_ input: UnsafeRawBufferPointer, endOfInput: Bool, into output: UnsafeMutableRawBufferPointer)
         -> CodingStep?
+    { unsafe encode(input, flush: endOfInput ? Z_FINISH : Z_NO_FLUSH, into: output) }
+
+    /// Runs zlib once, like ``encode(_:endOfInput:into:)``, with one of zlib's flush modes.
+    func encode(_ input: UnsafeRawBufferPointer, flush: Int32, into output: UnsafeMutableRawBufferPointer)
+        -> CodingStep?
     {
         // zlib reads through this pointer and never writes.
         unsafe stream.pointee.next_in = UnsafeMutablePointer(
@@ -119,7 +130,7 @@ extension ContentCoding {
         unsafe stream.pointee.avail_in = uInt(input.count)
         unsafe stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: Bytef.self)
         unsafe stream.pointee.avail_out = uInt(output.count)
-        let status = unsafe deflate(stream, endOfInput ? Z_FINISH : Z_NO_FLUSH)
+        let status = unsafe deflate(stream, flush)
         // Neither pointer may outlive the call.
         unsafe stream.pointee.next_in = nil
         unsafe stream.pointee.next_out = nil

@@ -1,6 +1,6 @@
 import CMartletZlib
 
-/// A decoder for one gzip or deflate coding that works incrementally with zlib.
+/// A decoder for one gzip or deflate coding, or for a sequence of messages, that works incrementally with zlib.
 ///
 /// It stores only zlib's state, about 40 KiB, from the first byte to the end or an error. One consumer owns it.
 ///
@@ -27,9 +27,20 @@ import CMartletZlib
     private var stream: z_streamp?
     /// Whether the first gzip member is complete.
     private var hasMember = false
+    /// Whether more blocks may follow the final one, and use its window (RFC 7692 §7.2.3.4).
+    private let isEndless: Bool
+    /// Whether each call ends with the current block, so that ``isBetweenBlocks`` is known.
+    var stopsAfterBlock = false
 
     /// Creates a decoder for one body.
-    init(_ coding: ContentCoding) { self.coding = coding }
+    init(_ coding: ContentCoding) { (self.coding, isEndless) = (coding, false) }
+
+    /// Creates a decoder for raw deflate data without an end.
+    /// - Parameter windowBits: The base-two logarithm of the window's size, from 8 to 15.
+    init(rawWindowBits windowBits: Int) {
+        (coding, isEndless) = (.deflate, true)
+        begin(windowBits: -Int32(windowBits), prefix: [])
+    }
 
     deinit { close() }
 
@@ -56,6 +67,9 @@ import CMartletZlib
     }
 
     var errorAtEnd: ContentDecodingError? { if case .undecided = phase { .truncated(coding) } else { nil } }
+
+    /// Whether the last call, with ``stopsAfterBlock``, ended after a block that is not a final one, and between bytes.
+    var isBetweenBlocks: Bool { unsafe stream.map { unsafe $0.pointee.data_type & 255 == 128 } ?? false }
 
     /// Starts zlib with the first bytes, which produce no output yet.
     private func begin(windowBits: Int32, prefix: [UInt8]) {
@@ -91,7 +105,7 @@ import CMartletZlib
         unsafe stream.pointee.avail_in = uInt(inputCount)
         unsafe stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: Bytef.self)
         unsafe stream.pointee.avail_out = uInt(outputCount)
-        let status = unsafe inflate(stream, Z_NO_FLUSH)
+        let status = unsafe inflate(stream, stopsAfterBlock ? Z_BLOCK : Z_NO_FLUSH)
         let inputLeft = unsafe Int(stream.pointee.avail_in)
         let outputLeft = unsafe Int(stream.pointee.avail_out)
         // Neither pointer may outlive the call.
@@ -100,6 +114,10 @@ import CMartletZlib
         step.consumed += inputCount - inputLeft
         step.produced += outputCount - outputLeft
         switch status {
+        case Z_STREAM_END where isEndless:
+            // The window is kept for the blocks that follow.
+            if unsafe inflateResetKeep(stream) != Z_OK { fail(.outOfMemory) }
+            return false
         case Z_STREAM_END:
             hasMember = true
             phase = .ended

@@ -1,4 +1,8 @@
-public import MartletCore
+public import MartletStorage
+public import MartletTransport
+import MartletURL
+import MartletWire
+public import SystemPackage
 
 /// The public suffix list, as publicsuffix.org and Debian's package `publicsuffix` distribute it.
 ///

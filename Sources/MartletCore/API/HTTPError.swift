@@ -134,6 +134,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         case awaitingHead
         /// Receiving the body.
         case receivingBody
+        /// Using the connection after a switch of protocols (101).
+        case upgraded
         /// Validating, decoding or storing the response.
         case processingResponse
     }

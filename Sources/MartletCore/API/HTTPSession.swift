@@ -65,13 +65,18 @@ public actor HTTPSession {
         _ call: Call, _ control: TransferControl = TransferControl(reportsProgress: false),
         head: Promise<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
-        try await run(call, control, isRestartable: true) { answer in
-            var exchange = try await answer.collected(control, head: head)
-            for validator in call.validators {
-                exchange = try await validator.checked(exchange, by: UserCode(call, control: control, loop: core.loop))
-            }
-            return exchange
+        try await run(call, control, isRestartable: true) { try await collect($0, call, control, head: head) }
+    }
+
+    /// Collects the response of a running call, and validates it.
+    package nonisolated func collect(
+        _ answer: StreamedResponse, _ call: Call, _ control: TransferControl, head: Promise<HTTPResponse>? = nil
+    ) async throws -> HTTPExchange {
+        var exchange = try await answer.collected(control, head: head)
+        for validator in call.validators {
+            exchange = try await validator.checked(exchange, by: UserCode(call, control: control, loop: core.loop))
         }
+        return exchange
     }
 
     // MARK: Streamed

@@ -105,7 +105,7 @@ extension HTTPSession {
     /// - Parameters:
     ///   - method: The method; `nil` for the method of a request, or, for a URL, GET without a body and POST with one.
     ///   - headers: Fields that replace the request's fields of the same names.
-    nonisolated func call(
+    package nonisolated func call(
         _ method: HTTPRequest.Method?, _ target: some HTTPTarget, _ query: ParameterValue, _ headers: HTTPHeaders,
         _ body: HTTPBody, _ timeout: Duration?, _ options: RequestOptions, _ validate: ResponseValidator?
     ) throws -> Call {
@@ -282,20 +282,4 @@ extension RequestOptions {
         options.timeouts.total = total
         return options
     }
-}
-
-/// The name of a file or a directory: a `FilePath` or a `String`.
-public protocol FilePathConvertible: Sendable {
-    /// The name as a path.
-    var filePath: FilePath { get }
-}
-
-extension FilePath: FilePathConvertible {
-    /// The path itself.
-    public var filePath: FilePath { self }
-}
-
-extension String: FilePathConvertible {
-    /// The path with this text.
-    public var filePath: FilePath { FilePath(self) }
 }

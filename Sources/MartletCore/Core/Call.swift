@@ -63,7 +63,7 @@ package final class Call: Sendable {
             // Most calls have no proxy.
             (proxy, isForwarded) = (nil, false)
         } else {
-            proxy = try settings.proxy(for: address, options.proxy) {
+            proxy = try settings.proxy(for: address, options.proxy, tunnels: options.acceptsUpgrade) {
                 givenRequest ?? HTTPRequest(method: method, url: address, headers: fields)
             }
             isForwarded = proxy?.forwards(isSecure: url.scheme == .https) ?? false
@@ -321,6 +321,11 @@ package struct NetworkDenial: Hashable, Sendable {
 
     package init(_ code: HTTPError.Code, _ message: String) { (self.code, self.message) = (code, message) }
 }
+
+/// Whether the request offers to switch to another protocol (RFC 9110 §7.8), so that a 101 is accepted.
+package enum UpgradeKey: SettingKey { package static var defaultValue: Bool { false } }
+
+extension RequestOptions { package var acceptsUpgrade: Bool { self[UpgradeKey.self] == true } }
 
 /// The counter of calls across all sessions of the process.
 enum CallNumber {

@@ -1,5 +1,5 @@
 extension Call {
-    func error(
+    package func error(
         _ code: HTTPError.Code, _ phase: HTTPError.Phase, _ message: String, wasSent: Bool = false, attempts: Int = 1,
         underlying: (any Error)? = nil, exchange: HTTPExchange? = nil
     ) -> HTTPError {
@@ -25,7 +25,7 @@ extension Call {
     }
 
     /// Returns the error that reports a failure of the call. An ``HTTPError`` names the call's request.
-    func reason(of failure: any Error) -> any Error {
+    package func reason(of failure: any Error) -> any Error {
         let error = ResponseValidationError.reason(of: failure)
         return (error as? HTTPError)?.about(method, url, call: self) ?? error
     }
@@ -35,7 +35,7 @@ extension Call {
 
     /// Returns the error of a call whose exchange failed or was cancelled and is not retried.
     /// - Parameter status: The status of the response whose body failed.
-    func failure(_ error: ExchangeError, attempts: Int, status: Int? = nil) -> any Error {
+    package func failure(_ error: ExchangeError, attempts: Int, status: Int? = nil) -> any Error {
         if case .cancelled = error.cause { return CancellationError() }
         return HTTPError(error, call: self, attempts: attempts).about(method, url, status: status)
     }
@@ -182,6 +182,7 @@ extension HTTPError.Phase {
         case .sending: self = .sending
         case .awaitingHead: self = .awaitingHead
         case .receivingBody: self = .receivingBody
+        case .upgraded: self = .upgraded
         }
     }
 
@@ -197,6 +198,7 @@ extension HTTPError.Phase {
         case .sending: "sending the request"
         case .awaitingHead: "waiting for the response"
         case .receivingBody: "receiving the body"
+        case .upgraded: "using the upgraded connection"
         case .processingResponse: "evaluating the response"
         }
     }

@@ -93,6 +93,7 @@ struct RequestComposer {
             wantsKeepAlive: version == .http11 && !call.sentFields.contains("connection", token: "close"),
             isRaw: call.options.returnsRawBody == true, ignoresLength: call.options.ignoresContentLength == true,
             acceptsProgress: call.options.onInterimResponse != nil,
+            acceptsUpgrade: call.options.acceptsUpgrade && call.sentFields.contains("upgrade"),
             trailers: trailers, bodyTrailer: last)
     }
 

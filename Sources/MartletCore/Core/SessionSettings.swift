@@ -90,13 +90,17 @@ package final class SessionSettings: Sendable {
     }
 
     /// Returns the proxy of a call; `nil` for a direct connection.
-    /// - Parameter own: The call's own proxy setting.
-    func proxy(for url: HTTPURL, _ own: ProxySettings?, request: () -> HTTPRequest) throws(HTTPError) -> ProxyServer? {
+    /// - Parameters:
+    ///   - own: The call's own proxy setting.
+    ///   - tunnels: Whether an HTTP proxy must not forward the request, as it would remove `Upgrade` (RFC 9110 §7.6.1).
+    func proxy(for url: HTTPURL, _ own: ProxySettings?, tunnels: Bool, request: () -> HTTPRequest) throws(HTTPError)
+        -> ProxyServer?
+    {
         if ignoresProxies { return nil }
         let found = try (own ?? configuration.proxy).proxy(for: url, environment, request: request)
         // A forwarding proxy connects to the origin in the URL. Only a tunnel can lead to another address, as in curl.
         let leadsElsewhere = configuration.connectOverrides.contains { $0.applies(to: url.host, port: url.port) }
-        return leadsElsewhere ? found?.alwaysTunneling() : found
+        return leadsElsewhere || tunnels ? found?.alwaysTunneling() : found
     }
 
     /// Returns the fields of a request in the order they are sent, without `Host` and the fields of the cache and body.

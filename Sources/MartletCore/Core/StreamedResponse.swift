@@ -12,7 +12,7 @@ package final class StreamedResponse: Sendable {
     private let hasTrailers: Bool
     let interim: [ResponseHead]
     /// The number of attempts to send the request.
-    let attempts: Int
+    package let attempts: Int
     private let waited: MonotonicTime
     /// The part of a stage, such as the cache, in the response; `nil` for a response from the network alone.
     package let provenance: (any ResponseProvenance)?

@@ -198,7 +198,7 @@ package final class TransferControl: TransferPauseGate {
     }
 
     /// Adds a wait. `end`, which ends it, is called when the call is cancelled, or now if it already was.
-    func beginWait(_ end: @escaping @Sendable () -> Void) -> UInt64 {
+    package func beginWait(_ end: @escaping @Sendable () -> Void) -> UInt64 {
         let (number, isCancelled) = state.withLock { state in
             state.lastUserWait += 1
             state.userWaits[state.lastUserWait] = end
@@ -208,7 +208,7 @@ package final class TransferControl: TransferPauseGate {
         return number
     }
 
-    func endWait(_ number: UInt64) { _ = state.withLock { $0.userWaits.removeValue(forKey: number) } }
+    package func endWait(_ number: UInt64) { _ = state.withLock { $0.userWaits.removeValue(forKey: number) } }
 
     // MARK: Bandwidth
 

@@ -205,5 +205,7 @@ extension Call {
     /// Whether the body may be withheld: the caller has set no field for its framing.
     fileprivate var mayWithholdBody: Bool {
         body.isPresent && !fields.contains(.contentLength) && !fields.contains(.transferEncoding)
+            // A server may switch protocols after the first request.
+            && !options.acceptsUpgrade
     }
 }

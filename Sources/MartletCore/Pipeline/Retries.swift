@@ -69,7 +69,7 @@ extension CallProgress {
     {
         let (policy, tries) = (request.retryPolicy, tries)
         let rule = RetryRule(
-            policy: policy, isIdempotent: request.isIdempotent,
+            policy: policy, isIdempotent: request.isIdempotent && !request.options.acceptsUpgrade,
             isReplayable: request.body.isWhole || observer?.delegate != nil)
         // Whether a retry would help does not depend on the number of attempts, which is checked afterwards.
         let delay = rule.delay(

@@ -1,5 +1,5 @@
 import MartletCore
-import MartletNetwork
+import MartletFeatureSettings
 import Synchronization
 
 /// One run of a download: it performs the actions of its machine. Transfers and checkpoints are tasks of one group.

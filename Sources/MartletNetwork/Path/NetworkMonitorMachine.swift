@@ -1,4 +1,4 @@
-import MartletTransport
+package import MartletTransport
 
 /// The state machine that decides when to query the kernel for links, addresses and routes, and which responses to use.
 /// Notifications, which only cause queries, arrive in bursts. So the query waits for a quiet period, but at most a
@@ -103,10 +103,10 @@ struct NetworkMonitorMachine: WatchMachine {
 }
 
 /// The state of the network at one moment.
-struct NetworkSnapshot: Hashable, Sendable {
-    var path: NetworkPath
+package struct NetworkSnapshot: Hashable, Sendable {
+    package var path: NetworkPath
     /// All addresses of this machine, including those of links that are down; `nil` if they are not known.
-    var addresses: Set<IPAddress>?
+    package var addresses: Set<IPAddress>?
     /// The snapshot if the kernel gives no information.
     static let unknown = NetworkSnapshot(path: .unknown)
 }

@@ -67,3 +67,15 @@ public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible 
         return "\(status.rawValue) by \(names.joined(separator: ", "))"
     }
 }
+
+/// The network's condition, for the limits on concurrency.
+public enum NetworkCondition: String, Hashable, Codable, Sendable, CaseIterable {
+    /// A cable, or another network with enough capacity whose traffic is free.
+    case unmetered
+    /// A wireless network whose traffic is free.
+    case wifi
+    /// A mobile or other expensive network: its capacity is low, and all connections share it.
+    case mobile
+    /// The condition is not known, which is the initial condition of a session.
+    case unknown
+}

@@ -4,7 +4,7 @@ public import SystemPackage
 
 /// A response of a test origin's handler.
 public struct OriginResponse: Sendable {
-    /// The status, 200 to 999; interim responses are in ``interim``.
+    /// The status, 200 to 999, or 101 with a ``takeover``; other interim responses are in ``interim``.
     public var status: Int
     /// The reason phrase; `nil` (the default) for the standard phrase of the status.
     public var reason: String?
@@ -29,6 +29,9 @@ public struct OriginResponse: Sendable {
     public var pacing: OriginPacing?
     /// An intentional fault.
     public var fault: OriginFault?
+    /// A closure that owns the connection as a stream of bytes after the head, which then has no framing: after a 101, or
+    /// a 2xx to CONNECT. The connection is closed when it returns. A thrown ``OriginFault`` happens immediately.
+    public var takeover: (@Sendable (OriginStream) async throws -> Void)?
 
     /// Creates a response.
     /// - Parameters:
@@ -105,6 +108,22 @@ public struct OriginResponse: Sendable {
     /// A redirect to a location; status 302 by default.
     public static func redirect(to location: String, status: Int = 302) -> OriginResponse {
         OriginResponse(status, headers: ["Location": location])
+    }
+
+    /// `101 Switching Protocols` to a protocol, after which a closure owns the connection (RFC 9110 §7.8).
+    ///
+    /// ```swift
+    /// OriginResponse.upgrade(to: "echo") { stream in
+    ///     while let bytes = try await stream.read() { try await stream.write(bytes) }
+    /// }
+    /// ```
+    public static func upgrade(
+        to protocolName: String, headers: OriginFields = [:],
+        _ body: @escaping @Sendable (OriginStream) async throws -> Void
+    ) -> OriginResponse {
+        var fields: OriginFields = ["Upgrade": protocolName, "Connection": "Upgrade"]
+        for (name, value) in headers { fields.append(name, value) }
+        return OriginResponse(101, headers: fields).with { $0.takeover = body }
     }
 
     /// A changed copy of this response: `.text("late").with { $0.delay = .seconds(1) }`.

@@ -132,7 +132,9 @@ struct OriginConnection: Sendable {
         served.status = response.status
         guard plan.sendsBody else {
             try await writer.flush()
-            return plan.persists
+            guard let takeover = response.takeover else { return plan.persists }
+            try await takeover(OriginStream(channel))
+            return false
         }
         if response.pacing != nil { try await writer.flush() }
         do { try await response.body.write(to: writer) } catch let fault as OriginFault {
@@ -171,7 +173,7 @@ struct ResponsePlan {
     /// - Parameter mayPersist: Whether the client and the rest of the request allow another request.
     init(_ response: OriginResponse, to method: HTTPRequest.Method, _ version: WireVersion, mayPersist: Bool) {
         (self.response, self.version) = (response, version)
-        hasBody = response.status >= 200 && response.status != 204 && response.status != 304
+        hasBody = response.takeover == nil && response.status >= 200 && response.status != 204 && response.status != 304
         sendsBody = hasBody && method != .head
         let length = response.body.length
         let isChunkable = version == .http11 && !response.usesHTTP10

@@ -1,7 +1,7 @@
 import CMartletLinux
 import CMartletOpenSSL
 import Glibc
-package import SystemPackage
+public import SystemPackage
 
 /// An instant of the monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds since an arbitrary start. All deadlines inside
 /// Martlet have this type: eight bytes, compared with one instruction, unaffected by changes of the wall clock.
@@ -187,4 +187,20 @@ extension FileDescriptor {
             count = unsafe try read(into: UnsafeMutableRawBufferPointer(buffer))
         }
     }
+}
+
+/// The name of a file or a directory: a `FilePath` or a `String`.
+public protocol FilePathConvertible: Sendable {
+    /// The name as a path.
+    var filePath: FilePath { get }
+}
+
+extension FilePath: FilePathConvertible {
+    /// The path itself.
+    public var filePath: FilePath { self }
+}
+
+extension String: FilePathConvertible {
+    /// The path with this text.
+    public var filePath: FilePath { FilePath(self) }
 }

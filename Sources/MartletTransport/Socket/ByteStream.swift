@@ -61,6 +61,10 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Ends the writing direction: the peer reads the end of the stream, and may still send.
     func shutdownWriting()
 
+    /// Whether the end of the writing direction waits until the stream is writable, and ``shutdownWriting()`` is called
+    /// again. `false` by default.
+    var hasPendingEnd: Bool { get }
+
     /// Checks whether an idle stream can be used for another request, without waiting or consuming bytes of a response.
     func probe() -> IdleState
 
@@ -94,6 +98,7 @@ package protocol ByteStream: AnyObject, Sendable {
 }
 
 extension ByteStream {
+    package var hasPendingEnd: Bool { false }
     package var mayHaveBytes: Bool { true }
     package var readLatch: Readiness? { nil }
     package func awaitBytes(_ count: Int) {}

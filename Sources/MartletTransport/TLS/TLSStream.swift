@@ -198,6 +198,8 @@ package final class TLSStream: SocketStream {
         }
     }
 
+    package var hasPendingEnd: Bool { state.withLock { $0.hasPendingCloseNotify } }
+
     // MARK: Waiting
 
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {

@@ -20,6 +20,7 @@ import Foundation
 /// | `/client` | the subject of the client's certificate |
 /// | `/moved` `/none` `/gone` `/busy` | 302 to `/hello.txt`, 204, 410, 503 with `Retry-After: 1` |
 /// | `/drop` | none: the connection is closed |
+/// | `/upgrade?port=…` | that of a server on a port of 127.0.0.1, with a switch of protocols |
 final class NginxServer: CommonServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
@@ -153,6 +154,10 @@ final class NginxServer: CommonServer {
             location = /gone { return 410; }
             location = /busy { add_header Retry-After 1 always; return 503; }
             location = /drop { return 444; }
+            location = /upgrade {
+                proxy_pass http://127.0.0.1:$arg_port; proxy_http_version 1.1;
+                proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;
+            }
 
             """
     }

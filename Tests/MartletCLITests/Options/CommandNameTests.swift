@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Mistyped names of commands")
 struct CommandNameTests {
-    private static let names = ["get", "download", "batch", "serve", "demo", "cache", "queue", "network"]
+    private static let names = ["get", "download", "batch", "serve", "demo", "cache", "queue", "network", "ws"]
 
     @Test(
         "A word close to a command's name is recognized as a typo",
@@ -21,7 +21,7 @@ struct CommandNameTests {
         arguments: [
             "localhost", "example", "cache1", "demo.example", "get/x", "http://get/", "-s", "--dowload", "",
             "-",
-            "mirror", "nas", "\u{e9}", "intranet",
+            "mirror", "nas", "ns", "w", "\u{e9}", "intranet",
         ])
     func hosts(_ word: String) {
         #expect(CommandName.suggestion(for: word, among: Self.names) == nil)

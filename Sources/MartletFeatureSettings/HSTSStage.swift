@@ -1,5 +1,5 @@
 public import MartletCore
-import MartletFeatureSettings
+public import MartletHSTS
 
 /// A stage that stores the `Strict-Transport-Security` fields of responses. The URLs are changed earlier: see
 /// ``HSTSKey/urlReplacement(_:)``.

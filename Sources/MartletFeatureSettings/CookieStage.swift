@@ -1,5 +1,5 @@
 public import MartletCore
-import MartletFeatureSettings
+public import MartletCookies
 
 /// A stage that sends the cookies of a jar, and stores the cookies that responses set.
 package struct CookieStage: CallStage {

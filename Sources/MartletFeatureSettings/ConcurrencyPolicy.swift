@@ -1,4 +1,5 @@
 public import MartletCore
+public import MartletNetwork
 import Synchronization
 
 /// The limits on concurrent requests, by the network's condition.
@@ -73,17 +74,7 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     }
 }
 
-/// The network's condition, for the limits on concurrency.
-public enum NetworkCondition: String, Hashable, Codable, Sendable, CaseIterable {
-    /// A cable, or another network with enough capacity whose traffic is free.
-    case unmetered
-    /// A wireless network whose traffic is free.
-    case wifi
-    /// A mobile or other expensive network: its capacity is low, and all connections share it.
-    case mobile
-    /// The condition is not known, which is the initial condition of a session.
-    case unknown
-
+extension NetworkCondition {
     fileprivate var limits: WritableKeyPath<ConcurrencyPolicy, ConcurrencyPolicy.Limits> {
         switch self {
         case .unmetered: \.unmetered

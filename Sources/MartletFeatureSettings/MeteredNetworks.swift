@@ -1,4 +1,5 @@
 public import MartletCore
+import MartletNetwork
 
 /// A policy for the use of metered networks, like `allowsExpensiveNetworkAccess` of URLSession.
 ///
