@@ -29,6 +29,7 @@ package final class ConnectionPool: TimerTarget {
         var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
         var addresses = LostAddresses()
+        var memory = MemoryTrimRule()
         /// The time of the last report of long waits.
         var longWaitsReported: MonotonicTime?
 
@@ -46,13 +47,17 @@ package final class ConnectionPool: TimerTarget {
     let wireLimits: WireLimits
     let onLongWait: (@Sendable ([LongWait]) -> Void)?
     private let alarm = PoolAlarm()
+    private let trimmer: MemoryTrimmer
 
     /// Creates an empty pool.
-    /// - Parameter onLongWait: Called in a task of its own when requests have waited for ``longWait``, once for each.
+    /// - Parameters:
+    ///   - trimmer: Called when a burst of requests has ended.
+    ///   - onLongWait: Called in a task of its own when requests have waited for ``longWait``, once for each.
     package init(
-        limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop, onLongWait: (@Sendable ([LongWait]) -> Void)? = nil
+        limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop, trimmer: MemoryTrimmer = .shared,
+        onLongWait: (@Sendable ([LongWait]) -> Void)? = nil
     ) {
-        self.onLongWait = onLongWait
+        (self.onLongWait, self.trimmer) = (onLongWait, trimmer)
         let machine = PoolMachine<ConnectionKey>(limits: limits) { key, limits in
             limits.connections(to: key.destination.host, port: key.destination.port)
         }
@@ -166,7 +171,9 @@ package final class ConnectionPool: TimerTarget {
     func returnUnused(_ lease: Lease) { finish(lease, isReusable: true, keepAliveTimeout: nil) }
 
     private func finish(_ lease: Lease, isReusable: Bool, keepAliveTimeout: UInt64?) {
-        let (work, isReusable, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
+        let (work, isReusable, isIdle, endsBurst) = state.withLock { state -> (Work?, Bool, Bool, Bool) in
+            let counts = state.machine.counts
+            let endsBurst = state.memory.isDue(inFlight: counts.leased + counts.waiting)
             // A waiter would get the connection without the check of an idle one, so it is checked now.
             let isReusable =
                 isReusable && (state.machine.waitingCount == 0 || lease.connection.isQuiet(at: MonotonicTime.now()))
@@ -174,8 +181,9 @@ package final class ConnectionPool: TimerTarget {
                 lease.id, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout, now: PoolClock.now())
             let work = collect(effects, &state)
             let isIdle = isReusable && effects.grant == nil && state.connections[lease.id.index] === lease.connection
-            return (work, isReusable, isIdle)
+            return (work, isReusable, isIdle, endsBurst)
         }
+        if endsBurst { trimmer.schedule() }
         if !isReusable { lease.connection.stream.close() }
         run(work)
         // Observed, so that it is closed as soon as the server closes it, not at its next use. Lease and connection

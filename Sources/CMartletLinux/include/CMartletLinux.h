@@ -4,6 +4,7 @@
 /* Interfaces of Linux that Swift's Glibc module does not contain, and wrappers for those that Swift cannot import. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

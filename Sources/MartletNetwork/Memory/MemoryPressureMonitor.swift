@@ -16,17 +16,20 @@ final class MemoryPressureMonitor: TimerTarget {
     private let newest = CurrentValue<MemoryPressure?>(nil)
     private let loop: EventLoop
     private let interval: Duration
+    private let trimmer: MemoryTrimmer
     private let findFiles: @Sendable () -> [PressureFile]
 
     /// The monitor of the machine and of the process's control group, shared by the whole process.
     static let shared = MemoryPressureMonitor(loop: .sharedOrStalled) { PressureFile.ofSystem }
 
     /// Creates a monitor. At each start it calls `files` to find the pressure files.
-    /// - Parameter interval: The polling interval if the kernel sends no notifications, and after one.
+    /// - Parameters:
+    ///   - interval: The polling interval if the kernel sends no notifications, and after one.
+    ///   - trimmer: Called when the level is above normal.
     init(
-        loop: EventLoop, interval: Duration = MemoryPressureMachine.interval,
+        loop: EventLoop, interval: Duration = MemoryPressureMachine.interval, trimmer: MemoryTrimmer = .shared,
         files: @escaping @Sendable () -> [PressureFile]
-    ) { (self.loop, self.interval, findFiles) = (loop, interval, files) }
+    ) { (self.loop, self.interval, self.trimmer, findFiles) = (loop, interval, trimmer, files) }
 
     /// Whether there is a readable file. Reads the files.
     var isSupported: Bool { findFiles().contains { $0.read() != nil } }
@@ -99,5 +102,9 @@ final class MemoryPressureMonitor: TimerTarget {
     }
 
     /// Publishes the machine's level: after several concurrent changes, the last one publishes the combined result.
-    private func publish() { newest.update { state.withLock { $0.run.machine?.level } } }
+    private func publish() {
+        newest.update { state.withLock { $0.run.machine?.level } }
+        // After the subscribers have released what they can.
+        if level > .normal { trimmer.schedule() }
+    }
 }

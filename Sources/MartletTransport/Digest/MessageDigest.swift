@@ -103,12 +103,15 @@ package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     /// Whether this machine's OpenSSL has the function: in FIPS 140 mode it has no MD5.
     package var isAvailable: Bool { (try? MessageDigest(self)) != nil }
 
+    /// SHA-256, which every handshake needs. OpenSSL 3 would search its implementation in each ``MessageDigest``.
+    private nonisolated(unsafe) static let fetchedSHA256 = unsafe EVP_MD_fetch(nil, "SHA256", nil)
+
     /// OpenSSL's implementation of the function, which is never freed.
     var implementation: OpaquePointer? {
         switch self {
         case .md5: unsafe EVP_md5()
         case .sha1: unsafe EVP_sha1()
-        case .sha256: unsafe EVP_sha256()
+        case .sha256: unsafe MessageDigestAlgorithm.fetchedSHA256
         case .sha384: unsafe EVP_sha384()
         case .sha512: unsafe EVP_sha512()
         case .sha512_256: unsafe EVP_sha512_256()

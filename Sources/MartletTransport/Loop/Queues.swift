@@ -89,3 +89,38 @@ package struct MinHeap<Element: Comparable> {
 }
 
 extension MinHeap: Sendable where Element: Sendable {}
+
+/// A dictionary of limited size. When it is full, the least recently used value is removed, in linear time.
+struct LeastRecentlyUsed<Key: Hashable, Value> {
+    /// The values, and the value of ``clock`` at their last use.
+    private var entries: [Key: (value: Value, lastUse: UInt64)] = [:]
+    private var clock: UInt64 = 0
+    private let limit: Int
+
+    /// Creates an empty dictionary.
+    /// - Parameter limit: The maximum number of values, at least 1.
+    init(limit: Int) { self.limit = max(1, limit) }
+
+    var count: Int { entries.count }
+
+    /// Returns a value, and records its use.
+    mutating func value(for key: Key) -> Value? {
+        clock += 1
+        entries[key]?.lastUse = clock
+        return entries[key]?.value
+    }
+
+    /// Stores a value, or removes it with `nil`.
+    /// - Returns: The replaced or evicted value, which the caller may release after a lock.
+    mutating func update(_ value: Value?, for key: Key) -> Value? {
+        clock += 1
+        let former = entries.removeValue(forKey: key)?.value
+        guard let value else { return former }
+        var evicted: Value?
+        if entries.count >= limit, let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse }) {
+            evicted = entries.removeValue(forKey: oldest.key)?.value
+        }
+        entries[key] = (value, clock)
+        return former ?? evicted
+    }
+}

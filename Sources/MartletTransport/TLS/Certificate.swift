@@ -1,4 +1,5 @@
 import CMartletOpenSSL
+import Glibc
 
 /// An X.509 certificate (RFC 5280): the owner of an OpenSSL structure, which it frees.
 @safe package final class Certificate {
@@ -18,6 +19,16 @@ import CMartletOpenSSL
     }
 
     static func sha256(of certificate: OpaquePointer) -> [UInt8] { MessageDigest.sha256(unsafe der(of: certificate)) }
+
+    /// A time of a certificate or revocation list in seconds since 1970; `nil` without a time, or for a malformed one.
+    static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int? {
+        var fields = unsafe tm()
+        guard let time = unsafe time, unsafe ASN1_TIME_to_tm(time, &fields) == 1 else { return nil }
+        return Int(unsafe timegm(&fields))
+    }
+
+    /// The end of the validity of a certificate in seconds since 1970; `nil` if it is malformed.
+    static func expiry(of certificate: OpaquePointer) -> Int? { unsafe seconds(X509_get0_notAfter(certificate)) }
 
     /// The text of a distinguished name (RFC 4514); control bytes and non-ASCII characters are escaped.
     static func text(of name: OpaquePointer?) -> String {
@@ -62,6 +73,14 @@ import CMartletOpenSSL
     package init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
     deinit { unsafe X509_CRL_free(pointer) }
+
+    /// The times at which the list becomes valid and expires, if it does, in seconds since 1970; `nil` if a time is
+    /// malformed.
+    var times: [Int]? {
+        guard let start = unsafe Certificate.seconds(X509_CRL_get0_lastUpdate(pointer)) else { return nil }
+        guard let next = unsafe X509_CRL_get0_nextUpdate(pointer) else { return [start] }
+        return unsafe Certificate.seconds(next).map { [start, $0] }
+    }
 }
 
 /// A private key, or a public key that was read: the owner of an OpenSSL structure, which it frees.

@@ -27,15 +27,13 @@ enum CertificateVerification {
             case .deny(let reason): channel.rejection = .denied(reason: reason)
             case .accept:
                 channel.acceptedError = verificationError
-                channel.rejection = unsafe pinError(
-                    store, leaf, rules.pins, isVerified: verificationError == nil, channel)
+                let candidates = unsafe verificationError == nil ? verifiedChain(store) : [leaf]
+                channel.rejection = unsafe pinError(candidates, channel)
             }
         } else if rules.acceptsAny {
-            channel.rejection = unsafe pinError(store, leaf, rules.pins, isVerified: false, channel)
+            channel.rejection = unsafe pinError([leaf], channel)
         } else {
-            channel.rejection =
-                unsafe verificationError(store, leaf, channel)
-                ?? pinError(store, leaf, rules.pins, isVerified: true, channel)
+            channel.rejection = unsafe error(store, leaf, channel)
         }
         guard channel.rejection == nil else {
             // If only Martlet's rules found an error, the peer receives the alert for a bad certificate.
@@ -50,6 +48,24 @@ enum CertificateVerification {
 
     private static func ssl(of store: OpaquePointer) -> OpaquePointer? {
         unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()).map { OpaquePointer($0) }
+    }
+
+    /// The error of the chain or of its pins; `nil` if it has none. A chain that the context has verified recently is
+    /// compared with the pins, but not verified again.
+    private static func error(_ store: OpaquePointer, _ leaf: OpaquePointer, _ channel: TLSChannel)
+        -> TLSError.Kind?
+    {
+        let cache = channel.context.verifiedChains
+        let presented = unsafe certificates(X509_STORE_CTX_get0_untrusted(store))
+        let isWhole = unsafe presented.first == leaf
+        let key = unsafe cache != nil && isWhole ? VerifiedChains.key(host: channel.host, chain: presented) : nil
+        if let key, let known = cache?.find(key) { return unsafe pinError([leaf], known: known.candidates, channel) }
+        let moment = VerifiedChain.Moment.now()
+        if let error = unsafe verificationError(store, leaf, channel) { return error }
+        let chain = unsafe verifiedChain(store)
+        let error = unsafe pinError(chain, channel)
+        if let key { unsafe cache?.insert(key, chain: chain, candidates: channel.evidence, at: moment) }
+        return error
     }
 
     /// The error of the chain; `nil` if it has none.
@@ -70,7 +86,7 @@ enum CertificateVerification {
         }
         let parameters = unsafe X509_STORE_CTX_get0_param(store)
         let matched = unsafe X509_VERIFY_PARAM_get0_peername(parameters).map { unsafe String(cString: $0) }
-        let chain = unsafe certificates(X509_STORE_CTX_get0_chain(store))
+        let chain = unsafe verifiedChain(store)
         // A chain of one certificate is a root itself.
         let isRoot = unsafe rules.hasGivenRoots && chain.count == 1
         return unsafe LeafRule.verificationError(
@@ -79,13 +95,13 @@ enum CertificateVerification {
             ?? ChainRule.verificationError(of: chain)
     }
 
-    /// Compares the pins with the chain, and stores the compared keys and certificates in the channel.
-    private static func pinError(
-        _ store: OpaquePointer, _ leaf: OpaquePointer, _ pins: PinSet?, isVerified: Bool, _ channel: TLSChannel
-    ) -> TLSError.Kind? {
-        guard let pins else { return nil }
-        let chain = unsafe isVerified ? certificates(X509_STORE_CTX_get0_chain(store)) : [leaf]
-        let evidence = unsafe PinCandidates(chain)
+    /// Compares the pins with a chain, and stores the compared keys and certificates in the channel.
+    /// - Parameter known: The candidates of the chain if they were computed before.
+    private static func pinError(_ chain: [OpaquePointer], known: PinCandidates? = nil, _ channel: TLSChannel)
+        -> TLSError.Kind?
+    {
+        guard let pins = channel.context.verification.pins else { return nil }
+        let evidence = unsafe known ?? PinCandidates(chain)
         channel.evidence = evidence
         return pins.isSatisfied(by: evidence) ? nil : .pinMismatch(found: evidence.publicKeys)
     }
@@ -96,8 +112,13 @@ enum CertificateVerification {
         unsafe PresentedChain(
             certificates: certificates(X509_STORE_CTX_get0_untrusted(store)).map(PresentedCertificate.init),
             verified: verificationError == nil
-                ? certificates(X509_STORE_CTX_get0_chain(store)).map(PresentedCertificate.init) : [],
+                ? verifiedChain(store).map(PresentedCertificate.init) : [],
             verificationError: verificationError, host: host)
+    }
+
+    /// The chain that OpenSSL has built, the trust anchor last.
+    private static func verifiedChain(_ store: OpaquePointer) -> [OpaquePointer] {
+        unsafe certificates(X509_STORE_CTX_get0_chain(store))
     }
 
     /// The certificates of a chain, which still owns them.

@@ -14,6 +14,8 @@ import Glibc
     /// The protocols that are offered, or accepted on the server's side.
     let applicationProtocols: [String]
     let verifiesPeer: Bool
+    /// The chains that need not be verified again; `nil` if all are verified, or none.
+    let verifiedChains: VerifiedChains?
     /// Further rules for the peer's chain.
     let verification: VerificationRules
     let verifiesHostName: Bool
@@ -66,6 +68,8 @@ import Glibc
         missingRoots =
             rules.acceptsAny
             ? nil : try builder.trust(settings.trust, revocation: settings.revocation, systemRoots: systemRoots)
+        verifiedChains =
+            rules.acceptsAny || rules.evaluator != nil ? nil : builder.listTimes.map { VerifiedChains(listTimes: $0) }
         if !rules.acceptsAny || rules.pins != nil {
             // Pinned certificates are checked leniently: self-made certificates often omit required extensions.
             builder.verifyPeer(SSL_VERIFY_PEER, isStrict: !settings.trust.trustsPinsAlone)
@@ -97,7 +101,7 @@ import Glibc
         if !settings.issuesTickets { builder.useNoTickets() }
         hasIdentity = true
         verification = VerificationRules()
-        (keyLog, sessions) = (nil, nil)
+        (keyLog, sessions, verifiedChains) = (nil, nil, nil)
         (isServer, verifiesHostName) = (true, false)
         applicationProtocols = settings.applicationProtocols
         unsafe pointer = builder.finish()
@@ -129,6 +133,8 @@ package struct TLSServerSettings: Sendable {
 @safe private final class ContextBuilder {
     private var pointer: OpaquePointer?
     let context: OpaquePointer
+    /// The times at which a revocation list becomes valid or expires; `nil` if the lists may change at any time.
+    private(set) var listTimes: [Int]? = []
 
     /// Creates a context with the settings that all contexts share.
     init(isServer: Bool) throws(TLSError) {
@@ -252,6 +258,10 @@ package struct TLSServerSettings: Sendable {
         if let shared = system?.store { store.add(shared) }
         system?.directories.forEach(store.addDirectory)
         lists.forEach(store.add)
+        // OpenSSL reads lists in a directory when it needs them.
+        let canGrow = !lists.isEmpty && system?.directories.isEmpty == false
+        let times = lists.map(\.times)
+        listTimes = canGrow || times.contains(nil) ? nil : times.flatMap { $0 ?? [] }
         unsafe SSL_CTX_set1_cert_store(context, store.pointer)
         if given.isEmpty, system?.isEmpty ?? true { return system?.searched ?? ["no roots were given"] }
         return nil

@@ -142,6 +142,7 @@ import CMartletOpenSSL
 
     /// Decrypts into a buffer.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> Outcome {
+        defer { releaseBuffers() }
         var total = 0
         // Reads all bytes that OpenSSL or the socket has, so that the caller needs no second call.
         repeat {
@@ -208,6 +209,7 @@ import CMartletOpenSSL
         defer {
             channel.alwaysChecksSocket = false
             channel.nonApplicationByteLimit = TLSChannel.readByteLimit
+            releaseBuffers()
         }
         var byte: UInt8 = 0
         var count = 0
@@ -240,6 +242,16 @@ import CMartletOpenSSL
         let isPending = code == SSL_ERROR_WANT_WRITE
         hasSentCloseNotify = !isPending
         return isPending
+    }
+
+    /// Frees OpenSSL's buffers between two records. For each ticket it allocates a write buffer of 16 KiB, and frees it
+    /// after the next write only, in spite of `SSL_MODE_RELEASE_BUFFERS`.
+    private func releaseBuffers() {
+        // Without the fix of CVE-2024-4741, OpenSSL would also free a record that is incomplete or not read completely.
+        guard !isBroken, !hasPendingBytes, unsafe SSL_pending(ssl) == 0,
+            unsafe SSL_rstate_string(ssl)[1] == CChar(UInt8(ascii: "H"))
+        else { return }
+        unsafe SSL_free_buffers(ssl)
     }
 
     /// Whether decrypted bytes are waiting inside OpenSSL, or a record to be decrypted.

@@ -48,71 +48,52 @@ final class TLSSessionCache: Sendable {
         var proxy = ""
     }
 
-    /// The sessions of a destination, newest last, and the value of the use counter `clock` at their last use.
-    private typealias Entry = (sessions: [TLSSession], lastUse: UInt64)
-
-    /// Guards the entries.
-    private let state = Mutex((entries: [Key: Entry](), clock: UInt64(0)))
-    private let destinationLimit: Int
+    /// Guards the sessions of each destination, newest last.
+    private let state: Mutex<LeastRecentlyUsed<Key, [TLSSession]>>
     private let sessionLimit: Int
 
     /// Creates a cache with a limit of destinations, and one of sessions for each. A destination needs several: a pool
     /// opens several connections together, and a TLS 1.3 session should be used once (RFC 8446 §C.4).
     init(destinationLimit: Int = 256, sessionLimit: Int = 16) {
-        self.destinationLimit = max(1, destinationLimit)
+        state = Mutex(LeastRecentlyUsed(limit: destinationLimit))
         self.sessionLimit = max(1, sessionLimit)
     }
 
     func insert(_ session: TLSSession, for key: Key) {
         // Removed sessions are freed after the lock is released.
-        var dropped: [TLSSession] = []
-        state.withLock { state in
-            state.clock += 1
-            var entry = state.entries[key] ?? (sessions: [], lastUse: 0)
-            if !session.servesOnce {
-                dropped = entry.sessions
-                entry.sessions = []
-            }
-            entry.sessions.append(session)
-            if entry.sessions.count > sessionLimit { dropped.append(entry.sessions.removeFirst()) }
-            entry.lastUse = state.clock
-            state.entries[key] = entry
-            if state.entries.count > destinationLimit {
-                let oldest = state.entries.min { $0.value.lastUse < $1.value.lastUse }
-                if let oldest { dropped += state.entries.removeValue(forKey: oldest.key)?.sessions ?? [] }
-            }
+        _ = state.withLock { state -> ([TLSSession], [TLSSession]?) in
+            var sessions = state.value(for: key) ?? []
+            var dropped: [TLSSession] = []
+            if !session.servesOnce { swap(&dropped, &sessions) }
+            sessions.append(session)
+            if sessions.count > sessionLimit { dropped.append(sessions.removeFirst()) }
+            return (dropped, state.update(sessions, for: key))
         }
-        dropped.removeAll()
     }
 
     /// Returns the newest session of a destination that has not expired. A TLS 1.3 session is removed, so that
     /// observers cannot link the client's connections. Only the last session stays, as in curl and browsers: a full
     /// handshake would cost both sides a millisecond.
     func take(for key: Key, now: Int = time(nil)) -> TLSSession? {
-        var dropped: [TLSSession] = []
-        let found = state.withLock { state -> TLSSession? in
-            guard var entry = state.entries[key] else { return nil }
-            state.clock += 1
-            entry.lastUse = state.clock
+        // Expired sessions are freed after the lock is released.
+        let (found, _) = state.withLock { state -> (TLSSession?, [TLSSession]?) in
+            guard var sessions = state.value(for: key) else { return (nil, nil) }
             var found: TLSSession?
-            while found == nil, let last = entry.sessions.last {
+            while found == nil, let last = sessions.last {
                 let isGood = last.isGood(at: now)
                 if isGood { found = last }
-                let isTaken = last.servesOnce && entry.sessions.count > 1
-                if !isGood || isTaken { dropped.append(entry.sessions.removeLast()) }
+                if !isGood || (last.servesOnce && sessions.count > 1) { sessions.removeLast() }
             }
-            state.entries[key] = entry.sessions.isEmpty ? nil : entry
-            return found
+            return (found, state.update(sessions.isEmpty ? nil : sessions, for: key))
         }
-        dropped.removeAll()
         return found
     }
 
     /// Removes all sessions of a destination, after a failed handshake that an offered session may have caused.
     func removeAll(for key: Key) {
         // Freed after the lock is released.
-        _ = state.withLock { $0.entries.removeValue(forKey: key)?.sessions }
+        _ = state.withLock { $0.update(nil, for: key) }
     }
 
-    var destinationCount: Int { state.withLock { $0.entries.count } }
+    var destinationCount: Int { state.withLock { $0.count } }
 }

@@ -42,6 +42,19 @@ struct MemoryPressureMonitorTests {
         }
     }
 
+    @Test("The heap is trimmed under pressure, and not without", arguments: ["10.00", "0.00"])
+    func trims(share: String) throws {
+        let directory = try Directory()
+        try directory.write("some avg10=\(share)\n")
+        let loop = try EventLoop.shared.get()
+        let trimmer = MemoryTrimmer(loop: loop) {}
+        let monitor = MemoryPressureMonitor(loop: loop, trimmer: trimmer) { [directory.file] }
+        let subscription = monitor.subscription()
+        #expect(monitor.level == (share == "10.00" ? .warning : .normal))
+        #expect((trimmer.scheduledCount > 0) == (share == "10.00"))
+        withExtendedLifetime(subscription) {}
+    }
+
     @Test("The first level is that of the file, and each change of it is delivered")
     func follows() async throws {
         let directory = try Directory()

@@ -1,5 +1,6 @@
-import MartletTransport
 import Testing
+
+@testable import MartletTransport
 
 @Suite("FIFO queues and heaps")
 struct QueuesTests {
@@ -58,5 +59,25 @@ struct QueuesTests {
         model.sort()
         for element in model { #expect(heap.popMin() == element) }
         #expect(heap.popMin() == nil && heap.count == 0)
+    }
+
+    @Test("The least recently used value is evicted, and every value that leaves is returned")
+    func leastRecentlyUsed() {
+        var table = LeastRecentlyUsed<Int, String>(limit: 2)
+        #expect(table.update("a", for: 1) == nil)
+        #expect(table.update("b", for: 2) == nil)
+        #expect(table.value(for: 1) == "a")
+        #expect(table.update("c", for: 3) == "b")
+        #expect(table.value(for: 2) == nil)
+        #expect(table.update("d", for: 1) == "a")
+        #expect(table.count == 2)
+        #expect(table.update("e", for: 4) == "c")
+        #expect(table.update(nil, for: 4) == "e")
+        #expect(table.update(nil, for: 4) == nil)
+        #expect(table.count == 1)
+        var least = LeastRecentlyUsed<Int, String>(limit: 0)
+        #expect(least.update("a", for: 1) == nil)
+        #expect(least.update("b", for: 2) == "a")
+        #expect(least.count == 1)
     }
 }
