@@ -15,18 +15,23 @@ extension DownloadWork {
     func managed(from url: String, to path: String, in directory: String) async {
         let (files, own) = (FaultyFileSystem(), FaultyFileSystem())
         let end: @Sendable () -> Void = { kill(getpid(), SIGKILL) }
+        let recording: @Sendable () -> Void = { own.interrupt(.create, at: "\(directory)/1.item.new", with: end) }
+        // The next call after the rename syncs the directory, unless the options omit that.
+        let isSynced = options.durability == .synced
         switch settings["point"] {
         case "noted": files.interrupt(.rename, at: path, with: end)
-        case "named": files.interrupt(.rename, at: path) { files.interrupt(.sync, with: end) }
+        case "named":
+            files.interrupt(.rename, at: path) {
+                if isSynced { files.interrupt(.sync, with: end) } else { recording() }
+            }
         case "copied":
             files.interrupt(.rename, at: path) {
                 files.fail(FaultyFileSystem.Fault(.rename, times: 1, code: EXDEV))
-                files.interrupt(.rename, at: path) { files.interrupt(.sync, with: end) }
+                files.interrupt(.rename, at: path) { files.interrupt(isSynced ? .sync : .remove, with: end) }
             }
         case "settled":
             files.interrupt(.rename, at: path) {
-                // This syncs the directory; no bytes are written after it.
-                files.interrupt(.sync) { own.interrupt(.create, at: "\(directory)/1.item.new", with: end) }
+                if isSynced { files.interrupt(.sync, with: recording) } else { recording() }
             }
         default: break
         }

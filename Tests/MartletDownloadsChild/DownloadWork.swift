@@ -42,6 +42,7 @@ struct DownloadWork {
         if let collision = settings["collision"].flatMap({ DownloadOptions.Collision(rawValue: $0) }) {
             options.collision = collision
         }
+        options.durability = settings["durability"].flatMap { DownloadOptions.Durability(rawValue: $0) } ?? .synced
         // Stalls are intended here: no other transfer may take over a stalled range.
         options.takeoverThreshold = .seconds(300)
         return options

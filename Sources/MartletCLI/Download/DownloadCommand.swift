@@ -113,6 +113,9 @@ struct DownloadCommand: WordsCommand {
             try check(group.download.options.checksum == nil, "needs exactly one URL; for several, write a list (-i)")
             group.download.options.checksum = try checksum(text)
         },
+        .flag(
+            "--no-sync", "Do not wait for the disk: a power cut may damage files that are already complete",
+            \.download.options.durability, .unsynced),
     ]
 
     private static let retry: CurlOption.Setting<Int> = \.download.options.retry.maximumRetries

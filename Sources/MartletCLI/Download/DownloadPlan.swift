@@ -9,8 +9,12 @@ struct DownloadPlan: Sendable {
     let url: HTTPURL
     var options: DownloadOptions
     let target: DownloadTarget
+    /// The name of the file, if it is known.
+    private let givenName: String?
     /// The name that is shown before the file's name is known.
-    let name: String
+    var name: String {
+        givenName ?? SuggestedFilename.of(contentDisposition: nil, url: url) ?? RemoteName.placeholder
+    }
     /// The header fields that a download sets itself.
     private static let ownFields: Set<HTTPField.Name> = [.range, .ifRange, .acceptEncoding]
 
@@ -35,13 +39,19 @@ struct DownloadPlan: Sendable {
         entries += lists
         try check(!entries.isEmpty || download.stateDirectory != nil, "no URL was given; try martlet download --help")
         var plans: [DownloadPlan] = []
-        for entry in entries { plans.append(try DownloadPlan(entry, group, number: plans.count + 1, caller)) }
+        // Created once, because a list may have many thousand entries.
+        let directory = DownloadTarget.directory(FilePath(download.directory ?? "."))
+        let lines = try DownloadPlan.fields(of: group)
+        for entry in entries {
+            plans.append(try DownloadPlan(entry, group, lines, number: plans.count + 1, caller, in: directory))
+        }
         return plans
     }
 
-    private init(_ entry: DownloadListEntry, _ group: TransferOptions, number: Int, _ caller: CredentialPlan)
-        throws(UsageError)
-    {
+    private init(
+        _ entry: DownloadListEntry, _ group: TransferOptions, _ common: HeaderLines, number: Int,
+        _ caller: CredentialPlan, in directory: DownloadTarget
+    ) throws(UsageError) {
         let download = group.download
         (self.number, url) = (number, entry.url.withoutUserInfo)
         if let output = entry.output {
@@ -51,15 +61,14 @@ struct DownloadPlan: Sendable {
                 throw UsageError("“\(output)” is not the name of a file")
             }
             target = .file(path)
-            self.name = name.string
+            givenName = name.string
         } else {
-            target = .directory(FilePath(download.directory ?? "."))
-            name = SuggestedFilename.of(contentDisposition: nil, url: entry.url) ?? RemoteName.placeholder
+            (target, givenName) = (directory, nil)
         }
         options = download.options
         options.checksum = entry.checksum
         if let limit = group.sizeLimit { options.byteLimit = ByteCount(limit) }
-        let lines = try DownloadPlan.fields(of: group, entry.headers)
+        let lines = entry.headers.isEmpty ? common : try DownloadPlan.fields(of: group, entry.headers)
         var fields = lines.fields
         options.request.omittedFields = lines.omitted
         if let timeout = group.connectTimeout { options.request.timeouts.connect = timeout }
@@ -72,9 +81,7 @@ struct DownloadPlan: Sendable {
     /// Creates the plan of a download that is stored in the directory of `--state`.
     init(_ download: Download, number: Int) {
         (self.number, url, target) = (number, download.url, download.target)
-        name =
-            download.path?.lastComponent?.string ?? SuggestedFilename.of(contentDisposition: nil, url: url)
-            ?? RemoteName.placeholder
+        givenName = download.path?.lastComponent?.string
         // The download's own options are stored in the directory.
         options = DownloadOptions()
     }
@@ -93,17 +100,19 @@ struct DownloadPlan: Sendable {
         return lines
     }
 
-    func makeDirectory() async throws {
+    /// Creates the directory of the file with its parents, unless `made` has it.
+    func makeDirectory(_ made: inout Set<String>) async throws {
         let directory =
             switch target.kind {
             case .directory(let directory): directory.string
             case .file(let path): path.removingLastComponent().string
             }
-        guard !directory.isEmpty else { return }
+        guard !directory.isEmpty, !made.contains(directory) else { return }
         do { try await Console.attempt { try FileDescriptor.createDirectories(directory) } } catch {
             throw HTTPError(
                 .fileFailed, phase: .preparing, message: "cannot create the directory “\(directory)”: \(error)")
         }
+        made.insert(directory)
     }
 }
 
@@ -219,7 +228,8 @@ enum DownloadList {
     private static func url(_ text: Substring, _ disablesGlobbing: Bool, _ place: String) throws(UsageError) -> HTTPURL
     {
         try UsageError.at(place) { () throws(UsageError) in
-            try check(!text.contains { $0 == " " || $0 == "\t" }, "a line must have one URL", status: .malformedURL)
+            try check(
+                !text.utf8.contains { $0 == 0x20 || $0 == 0x09 }, "a line must have one URL", status: .malformedURL)
             let text = try CommandLineURL.completed(String(text), disablesGlobbing: disablesGlobbing)
             return try CommandLineURL.parsed(text)
         }

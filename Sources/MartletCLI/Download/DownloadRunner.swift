@@ -47,6 +47,7 @@ struct DownloadRunner: Sendable {
                 limitPerHost: limits?.perHost ?? plans.count)
             var outcomes: [Int: DownloadOutcome] = [:]
             var runningCount = 0
+            var directories: Set<String> = []
             // A download stopped shortly after its start, or in a closed queue, ends without an event: cancel its task.
             tasks.addTask {
                 await runningDownloads.untilStopped()
@@ -55,9 +56,12 @@ struct DownloadRunner: Sendable {
             while true {
                 if runningDownloads.isStopping { scheduler.stop() }
                 while let index = scheduler.next() {
-                    let run = DownloadRun(plan: plans[index], runner: self, runningDownloads: runningDownloads)
+                    var run = DownloadRun(plan: plans[index], runner: self, runningDownloads: runningDownloads)
+                    if group.makesDownloadDirectories {
+                        do { try await run.plan.makeDirectory(&directories) } catch { run.directoryError = error }
+                    }
                     runningCount += 1
-                    tasks.addTask { (index, await run.run()) }
+                    tasks.addTask { [run] in (index, await run.run()) }
                 }
                 guard runningCount > 0, let ended = await tasks.next() else {
                     tasks.cancelAll()
@@ -92,6 +96,8 @@ struct DownloadRun: Sendable {
     let plan: DownloadPlan
     let runner: DownloadRunner
     let runningDownloads: RunningDownloads
+    /// The error of creating the directory of the file.
+    var directoryError: (any Error)?
 
     private var screen: DownloadScreen { runner.screen }
     private var retryTimeLimit: Duration? { runner.group.retries.timeLimit }
@@ -100,7 +106,18 @@ struct DownloadRun: Sendable {
     func run() async -> DownloadOutcome {
         let download: Download
         do {
-            if runner.group.makesDownloadDirectories { try await plan.makeDirectory() }
+            if let directoryError { throw directoryError }
+            // A download that nobody follows runs in this task, which saves a task and its wake-ups for each file.
+            let isUnobserved = !screen.showsEvents && retryTimeLimit == nil && runner.group.totalTimeout == nil
+            if isUnobserved, let session = (runner.starter as? SessionDownloads)?.session {
+                let (download, controller) = try session.makeDownload(
+                    plan.url, to: plan.target, options: plan.options)
+                let start = ContinuousClock.now
+                await controller.runOnce()
+                let outcome = DownloadRun.outcome(in: download.state) ?? .stopped
+                await end(download, outcome, since: start)
+                return outcome
+            }
             download = try await runner.starter.begin(plan)
         } catch {
             let outcome: DownloadOutcome =
@@ -119,10 +136,14 @@ struct DownloadRun: Sendable {
         if screen.showsEvents { await screen.begin(plan, download) }
         let outcome = await follow(download)
         await runningDownloads.remove(plan.number)
+        await end(download, outcome, since: start)
+        return outcome
+    }
+
+    private func end(_ download: Download, _ outcome: DownloadOutcome, since start: ContinuousClock.Instant) async {
         let isFinished = if case .finished = outcome { true } else { false }
         if screen.showsEvents || !isFinished { await screen.end(plan, outcome, of: download, since: start) }
         if isFinished { await runner.starter.forget(download) }
-        return outcome
     }
 
     private func follow(_ download: Download) async -> DownloadOutcome {
@@ -306,13 +327,14 @@ actor ManagedDownloads: DownloadBackend {
 
     /// Adds the new downloads, in order; also while the program is being stopped, so that they are in the directory.
     func prepare() async {
-        for plan in new { begun[plan.number] = await add(plan) }
+        var directories: Set<String> = []
+        for plan in new { begun[plan.number] = await add(plan, &directories) }
         isPrepared.update { true }
     }
 
-    private func add(_ plan: DownloadPlan) async -> Result<Download, any Error> {
+    private func add(_ plan: DownloadPlan, _ directories: inout Set<String>) async -> Result<Download, any Error> {
         do {
-            if makesDirectories { try await plan.makeDirectory() }
+            if makesDirectories { try await plan.makeDirectory(&directories) }
             let id = try await manager.add(plan.url.absoluteString, to: plan.target, options: plan.options)
             guard let download = manager.download(id) else { throw CancellationError() }
             return .success(download)

@@ -63,11 +63,22 @@ extension HTTPSession {
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions,
         mapped: @escaping @Sendable (any Error) -> any Error
     ) throws -> Download {
-        let status = DownloadStatus(.running)
-        let job = try job(url, to: target, options, status)
-        let controller = StandaloneDownload(job, status: status)
+        let (download, controller) = try makeDownload(url, to: target, options: options, mapped: mapped)
         controller.begin()
-        return Download(id: StandaloneDownload.nextID(), status: status, controller: controller, mapped: mapped)
+        return download
+    }
+
+    /// Creates a download that has not started.
+    package nonisolated func makeDownload(
+        _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions,
+        mapped: @escaping @Sendable (any Error) -> any Error = { $0 }
+    ) throws -> (download: Download, controller: StandaloneDownload) {
+        let status = DownloadStatus(.running)
+        let controller = StandaloneDownload(try job(url, to: target, options, status), status: status)
+        return (
+            Download(id: StandaloneDownload.nextID(), status: status, controller: controller, mapped: mapped),
+            controller
+        )
     }
 
     /// Creates a download. The header fields of the request are added to those of the options.

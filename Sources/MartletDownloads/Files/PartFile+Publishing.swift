@@ -6,7 +6,8 @@ import SystemPackage
 // A complete file gets its name in steps, so that its identity can be recorded in between. Until it has the name, the
 // bytes and the record remain after a failure.
 extension PartFile {
-    /// Truncates the file to its length, sets its modification time and syncs it, so that only its name is missing.
+    /// Truncates the file to its length, sets its modification time, and syncs it unless the options omit that. Then
+    /// only its name is missing.
     /// - Parameter modified: The modification time in seconds since 1970; `nil` to leave it.
     /// - Returns: The identity of the file, which a rename does not change.
     package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
@@ -25,10 +26,11 @@ extension PartFile {
         }
     }
 
-    /// Sets the modification time of the file, syncs it, and returns its status.
+    /// Sets the modification time of the file, makes it durable, and returns its status.
     private func settledStatus(_ state: inout State, _ modified: Int64?) throws(StorageError) -> FileStatus {
         if let modified { try files.setModificationTime(modified, of: state.file) }
-        try sync(&state)
+        // Bytes that an earlier sync may have lost are rejected in any case.
+        if durability == .synced { try sync(&state) } else if let failure = state.syncFailure { throw failure }
         return try files.status(of: state.file)
     }
 
@@ -48,7 +50,7 @@ extension PartFile {
     /// The number of bytes that are copied at a time: 1 MiB.
     private static let pieceByteCount: UInt64 = 1 << 20
 
-    /// Copies the file to a new file in the target's directory, and syncs the copy. Used if the part cannot be renamed.
+    /// Copies the file to a new file in the target's directory. Used if the part cannot be renamed.
     /// - Returns: The identity of the copy, which a rename does not change.
     package func copy(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
@@ -66,7 +68,7 @@ extension PartFile {
                     offset += UInt64(count)
                 }
                 if let modified { try files.setModificationTime(modified, of: copy) }
-                try files.sync(copy)
+                if durability == .synced { try files.sync(copy) }
                 return FileIdentity(try files.status(of: copy))
             } catch {
                 removeCopy()
@@ -94,8 +96,10 @@ extension PartFile {
     package func removeCopy() { try? files.remove(names.nextPart) }
 
     private func settle(_ name: String, removing others: [String]) -> PublishedName {
-        do throws(StorageError) { try files.syncDirectory(names.directoryPath) } catch {
-            return PublishedName(path: name, syncError: error)
+        if durability == .synced {
+            do throws(StorageError) { try files.syncDirectory(names.directoryPath) } catch {
+                return PublishedName(path: name, syncError: error)
+            }
         }
         // A record without its bytes is useless. The other files may be incomplete ones of a killed process.
         for path in others { try? files.remove(path) }

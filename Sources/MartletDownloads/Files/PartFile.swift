@@ -42,20 +42,28 @@ package final class PartFile: Sendable {
     package let names: PartNames
     /// The random number that identifies the records of this run.
     package let owner: UInt64
+    private static let lastOwner = Atomic(UInt64.random(in: 0 ... .max))
+    let durability: DownloadOptions.Durability
     let files: any FileSystem
     /// Held while files are renamed: by transfers that restart, checkpoints, and publishing.
     let state: Mutex<State>
 
-    private init(names: PartNames, files: any FileSystem, file: OpenFile, mayHaveOthers: Bool) {
-        (self.names, self.files) = (names, files)
-        var generator = SystemRandomNumberGenerator()
-        owner = generator.next()
+    private init(
+        names: PartNames, durability: DownloadOptions.Durability, files: any FileSystem, file: OpenFile,
+        mayHaveOthers: Bool
+    ) {
+        (self.names, self.durability, self.files) = (names, durability, files)
+        // Random in each process, and another number for each run.
+        owner = PartFile.lastOwner.wrappingAdd(1, ordering: .relaxed).newValue
         state = Mutex(State(file: file, mayHaveOthers: mayHaveOthers))
     }
 
     /// Opens or creates the part file of a target, and acquires its lock.
+    /// - Parameter durability: Whether the complete file and its name are synced.
     /// - Returns: `nil` if another download has it.
-    package static func open(_ names: PartNames, files: any FileSystem) throws(StorageError) -> PartFile? {
+    package static func open(
+        _ names: PartNames, durability: DownloadOptions.Durability = .synced, files: any FileSystem
+    ) throws(StorageError) -> PartFile? {
         // Another process may publish: by the time the opened file is locked, it may have been renamed to the target.
         for _ in 0..<16 {
             let file: OpenFile
@@ -74,7 +82,9 @@ package final class PartFile: Sendable {
             }
             guard try files.tryLock(file) else { return nil }
             if try files.statusIfPresent(at: names.part)?.identity == opened.identity {
-                return PartFile(names: names, files: files, file: file, mayHaveOthers: opened.byteCount > 0)
+                return PartFile(
+                    names: names, durability: durability, files: files, file: file,
+                    mayHaveOthers: opened.byteCount > 0)
             }
         }
         return nil
@@ -206,7 +216,7 @@ package final class PartFile: Sendable {
                 (state.claimedCount, state.earlier) = (0, nil)
             }
             // A transfer that has the file may be about to write to it, even if it is still empty.
-            let byteCount = try files.status(of: state.file).byteCount
+            let byteCount = try state.mayHaveOthers ? files.status(of: state.file).byteCount : 0
             if state.renewed > 0 || byteCount > 0 {
                 state.mayHaveOthers = true
                 // A later process that finds the empty file expects no other files.

@@ -6,6 +6,8 @@ package struct PartNames: Hashable, Sendable {
     package let target: String
     /// The directory, with a slash at its end; empty for the working directory.
     package let directory: String
+    /// The start of the paths of all other files.
+    private let base: String
 
     /// The path of the directory, as it can be opened.
     package var directoryPath: String { directory.isEmpty ? "." : directory }
@@ -18,14 +20,19 @@ package struct PartNames: Hashable, Sendable {
         self.target = target
         let slash = target.utf8.lastIndex(of: UInt8(ascii: "/"))
         directory = slash.map { String(target[...$0]) } ?? ""
+        base = directory + PartNames.stem(of: PartNames.name(of: target, directory))
     }
 
     /// The name of the target without its directory.
-    package var name: String { String(target.utf8.dropFirst(directory.utf8.count)) ?? "" }
+    package var name: String { PartNames.name(of: target, directory) }
+
+    private static func name(of target: String, _ directory: String) -> String {
+        String(target.utf8.dropFirst(directory.utf8.count)) ?? ""
+    }
 
     /// The path of the file of the received bytes.
-    package var part: String { directory + stem + PartNames.partSuffix }
-    package var record: String { directory + stem + PartNames.recordSuffix }
+    package var part: String { base + PartNames.partSuffix }
+    package var record: String { base + PartNames.recordSuffix }
     /// The next record, until it replaces the previous one.
     package var nextRecord: String { record + "-" }
     /// The bytes of a restarted download, until they replace the previous ones.
@@ -33,9 +40,8 @@ package struct PartNames: Hashable, Sendable {
     /// The files that are useless without the part.
     package var companions: [String] { [record, nextRecord, nextPart] }
 
-    /// The name of the target, truncated so that the suffixes fit. A truncated name has a hash of the whole name.
-    private var stem: String {
-        let name = name
+    /// Returns a name truncated so that the suffixes fit. A truncated name has a hash of the whole name.
+    private static func stem(of name: String) -> String {
         let room = SafeFilename.byteLimit - PartNames.recordSuffix.utf8.count - 1
         guard name.utf8.count > room else { return name }
         let suffix = PartNames.parted(name).suffix

@@ -172,14 +172,13 @@ package struct DownloadResponseHead: Sendable {
         }
         isMultipart = (fields.firstValue(of: "Content-Type") ?? "").lowercased().hasPrefix("multipart/byteranges")
         self.byteCount = byteCount
-        representation = Representation(fields)
+        (representation, modified) = Representation.found(in: fields)
         retryAfter = fields.rawValues(of: "Retry-After").first.flatMap { RetryAfter($0, now: now) }?.delay
         var found = head.status == 200 ? DigestField(fields.rawValues(of: "Content-Digest")).digests : [:]
         found.merge(DigestField(fields.rawValues(of: "Repr-Digest")).digests) { $1 }
         digests = DigestAlgorithm.allCases.compactMap { algorithm in
             found[algorithm].flatMap { Checksum(algorithm == .sha512 ? .sha512 : .sha256, $0) }
         }
-        modified = representation.lastModified.flatMap { HTTPDate($0) }?.secondsSinceEpoch
         disposition = fields.firstValue(of: "Content-Disposition")
         self.url = url
     }

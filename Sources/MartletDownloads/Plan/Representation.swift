@@ -16,20 +16,29 @@ package struct Representation: Hashable, Sendable {
     init() {}
 
     /// Creates the representation that the fields of a response describe.
-    package init(_ fields: FieldBlock) {
-        entityTag = EntityTag(of: fields)
+    package init(_ fields: FieldBlock) { self = Representation.found(in: fields).representation }
+
+    /// Returns the representation that the fields of a response describe, and the time in ``lastModified``, in seconds
+    /// since 1970.
+    static func found(in fields: FieldBlock) -> (representation: Representation, modified: Int64?) {
+        var found = Representation()
+        found.entityTag = EntityTag(of: fields)
+        var time: Int64?
         let dates = fields.values(of: "Last-Modified")
         if let first = dates.first, dates.allSatisfy({ $0 == first }), let modified = HTTPDate(first) {
-            lastModified = first
+            (found.lastModified, time) = (first, modified.secondsSinceEpoch)
             let date = fields.firstValue(of: "Date").flatMap { HTTPDate($0) }
-            isLastModifiedStrong = date.map { $0.secondsSinceEpoch - 60 >= modified.secondsSinceEpoch } ?? false
+            found.isLastModifiedStrong = date.map { $0.secondsSinceEpoch - 60 >= modified.secondsSinceEpoch } ?? false
         }
-        let codings = fields.values(of: "Content-Encoding").joined(separator: ",").lowercased()
+        let values = fields.values(of: "Content-Encoding")
+        guard !values.isEmpty else { return (found, time) }
+        let codings = values.joined(separator: ",").lowercased()
         let isCoded = codings.split(separator: ",").contains { coding in
             let coding = coding.filter { $0 != " " && $0 != "\t" }
             return !coding.isEmpty && coding != "identity"
         }
-        coding = isCoded ? codings : nil
+        found.coding = isCoded ? codings : nil
+        return (found, time)
     }
 
     /// The value of `If-Range`: a strong entity tag, else a strong date; never a weak tag (RFC 9110 §13.1.5).

@@ -125,7 +125,8 @@ extension DownloadJob {
             throw UnsyncedName(error: error)
         }
         var published = result
-        published.path = FilePath(name.path)
+        // The comparison is faster than the conversion, and most files get the requested name.
+        if result.path.string != name.path { published.path = FilePath(name.path) }
         return published
     }
 

@@ -278,7 +278,7 @@ package final class DownloadJob: Sendable {
                         + "write to it with a plain request, such as martlet get -o")
             }
             if !isTaken || collision == .overwrite {
-                if let part = try PartFile.open(names, files: files) {
+                if let part = try PartFile.open(names, durability: plan.options.durability, files: files) {
                     state.withLock { $0.target = names.target }
                     return part
                 }

@@ -70,11 +70,9 @@ extension DownloadRun {
         return nil
     }
 
-    /// A file with all bytes, its result without the verified checksums, `Last-Modified` in seconds since 1970, the
-    /// announced digests, and its name if it was published.
-    private typealias Complete = (
-        part: PartFile, result: DownloadResult, modified: Int64?, digests: [Checksum], name: PublishedName?
-    )
+    /// A file with all bytes, its result without the verified checksums, `Last-Modified` in seconds since 1970, and the
+    /// announced digests.
+    private typealias Complete = (part: PartFile, result: DownloadResult, modified: Int64?, digests: [Checksum])
 
     /// Returns the file, if it has all bytes.
     private func complete(_ state: borrowing State) -> Complete? {
@@ -82,11 +80,12 @@ extension DownloadRun {
         let result = DownloadResult(
             path: FilePath(part.names.target), byteCount: total, resumedByteCount: state.machine.resumedByteCount,
             receivedByteCount: state.machine.receivedByteCount, url: state.machine.foundURL ?? url.withoutUserInfo)
-        return (part, result, state.machine.modified, state.machine.digests, state.name)
+        return (part, result, state.machine.modified, state.machine.digests)
     }
 
     /// Verifies and publishes the file.
     func finish() async throws -> DownloadResult {
+        if let (name, result) = state.withLock({ $0.published }) { return try job.take(name, result) }
         guard var file = state.withLock({ complete($0) }) else {
             throw HTTPError(.systemFailed, phase: .processingResponse, message: "the download has no file")
         }
@@ -97,19 +96,18 @@ extension DownloadRun {
             try await verify(file.part.file, total: file.result.byteCount, wanted)
             file.result.verified = wanted
         }
-        if let name = file.name { return try job.take(name, file.result) }
         try Task.checkCancellation()
         return try await job.publish(file.part, file.result, modified: file.modified, onPublication: onPublication)
     }
 
-    /// Publishes a complete file on the worker that wrote its end. Blocks. After a failure ``finish()`` repeats it.
+    /// Publishes a complete file without a checksum on the worker that wrote its end. Blocks. After a failure ``finish()`` repeats it.
     func publishAtOnce() {
         guard onPublication == nil, !job.requiresDigest else { return }
         let file = state.withLock { state in state.keeps && state.machine.isOneComplete ? complete(state) : nil }
         guard let file, let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified).name else {
             return
         }
-        state.withLock { $0.name = name }
+        state.withLock { $0.published = (name, file.result) }
     }
 }
 

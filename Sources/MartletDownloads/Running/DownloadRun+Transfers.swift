@@ -4,49 +4,50 @@ import Synchronization
 
 extension DownloadRun {
     /// Sends a request and handles its response.
-    /// - Parameter mayWait: Whether it waits for a connection slot; otherwise it ends if none is free.
-    func transfer(_ request: DownloadRequest, _ control: TransferControl, mayWait: Bool) async {
+    /// - Parameters:
+    ///   - mayWait: Whether it waits for a connection slot; otherwise it ends if none is free.
+    ///   - onLargeBody: Called before a body that is not that of a small file is received.
+    /// - Returns: The outcome; `nil` if the program has cancelled the call of the transfer.
+    func transfer(
+        _ request: DownloadRequest, _ control: TransferControl, mayWait: Bool, onLargeBody: () -> Void
+    ) async -> DownloadMachine.TransferOutcome? {
         let origin = request.url.origin
         do throws(CancellationError) {
             if mayWait {
                 try await job.slots?.acquire(origin)
             } else if job.slots?.tryAcquire(origin) == false {
-                signals.send(.ended(request.id, .crowded))
-                return
+                return .crowded
             }
-        } catch {
-            signals.send(.ended(request.id, .cancelled))
-            return
-        }
+        } catch { return .cancelled }
         defer { job.slots?.release(origin) }
         state.withLock { $0.metrics.requestCount += 1 }
-        var end: DownloadMachine.TransferOutcome
         do {
             let httpRequest = try job.request(request)
-            end = try await session.streamDetailed(
+            return try await session.streamDetailed(
                 httpRequest, to: request.url, options: job.requestOptions(for: request), control: control,
                 kind: .download
-            ) { response in try await self.receive(request, response) }
-        } catch let error as HTTPError { end = .failed(error) } catch let error as StorageError {
-            end = .failed(failure(error))
+            ) { response in try await self.receive(request, response, onLargeBody: onLargeBody) }
+        } catch let error as HTTPError { return .failed(error) } catch let error as StorageError {
+            return .failed(failure(error))
         } catch is CancellationError {
             // If neither the run nor its task was cancelled, the program has cancelled this call, and so the download.
             let isCurrent = state.withLock { $0.transfers[request.id]?.control === control }
-            if isCurrent, !Task.isCancelled { return signals.close() }
-            end = .cancelled
+            return isCurrent && !Task.isCancelled ? nil : .cancelled
         } catch {
             // Not reported as a cancellation, after which the bytes would be requested again and again.
-            end = .failed(
+            return .failed(
                 HTTPError(
                     .systemFailed, phase: .preparing, message: "\(error)", method: .get, url: request.url,
                     underlying: error))
         }
-        signals.send(.ended(request.id, end))
     }
 
-    private func receive(_ request: DownloadRequest, _ response: DetailedResponse) async throws
-        -> DownloadMachine.TransferOutcome
-    {
+    /// The maximum length of a body that needs neither records nor more connections: 64 KiB.
+    private static let smallByteCount: UInt64 = 64 << 10
+
+    private func receive(
+        _ request: DownloadRequest, _ response: DetailedResponse, onLargeBody: () -> Void
+    ) async throws -> DownloadMachine.TransferOutcome {
         let responseHead = DownloadResponseHead(
             response.head, byteCount: response.body.expectedContentLength, url: response.url, now: Int64(time(nil)))
         let (action, end, effects, destination) = state.withLock { state in
@@ -58,7 +59,8 @@ extension DownloadRun {
             }
             return (action, end, effects, state.destination)
         }
-        if !effects.isEmpty { signals.send(.effects(effects)) }
+        post(effects)
+        if responseHead.byteCount.map({ $0 > DownloadRun.smallByteCount }) ?? true { onLargeBody() }
         guard case .take(let passing, let comparing, _) = action else {
             if case .rejected(var error, .fail)? = end, error.code == .unacceptableStatus {
                 error.exchange = await response.withBeginning()

@@ -35,14 +35,16 @@ final class DownloadRun: Sendable {
         var shown: (generation: UInt32, byteCount: UInt64) = (0, 0)
         let began: MonotonicTime
         var metrics = DownloadMetrics()
-        var lastPublished = MonotonicTime(nanoseconds: 0)
+        var lastPublished: MonotonicTime
         var keeps = true
         /// The number of bytes left at the end of the run, if it is not that of the last generation.
         var leftByteCount: UInt64?
         /// The last generation that needs an empty file; 0 for none.
         var restartedGeneration: UInt32 = 0
-        /// The name that the file got as soon as its last bytes were written.
-        var name: PublishedName?
+        /// The name that the file got as soon as its last bytes were written, and the result with the requested name.
+        var published: (name: PublishedName, result: DownloadResult)?
+        /// The effects that wait for ``DownloadRun/supervise(_:)``; `nil` while it runs.
+        var heldEffects: [DownloadMachine.Effect]?
 
         /// The destination of bytes that arrive now.
         var destination: Destination {
@@ -84,7 +86,7 @@ final class DownloadRun: Sendable {
         state = Mutex(
             State(
                 machine: DownloadMachine(url: job.url, options: job.plan.options, now: now),
-                rate: ProgressRate(from: now), began: now))
+                rate: ProgressRate(from: now), began: now, lastPublished: now))
     }
 
     func failure(_ error: StorageError) -> HTTPError { HTTPError(storage: error, method: .get, url: url) }
@@ -126,11 +128,11 @@ final class DownloadRun: Sendable {
         while true {
             switch await rounds(effects) {
             // A file that has its name is complete, regardless of later reports.
-            case .stopped where name == nil:
+            case .stopped where !isPublished:
                 _ = state.withLock { $0.machine.stop() }
                 _ = await keep()
                 throw CancellationError()
-            case .failed(let error) where name == nil: throw error.keeping(await keep())
+            case .failed(let error) where !isPublished: throw error.keeping(await keep())
             case .complete, .stopped, .failed:
                 do { return try await finish() } catch let mismatch as ChecksumMismatch {
                     job.status.become(.running)
@@ -156,15 +158,45 @@ final class DownloadRun: Sendable {
         }
     }
 
-    private var name: PublishedName? { state.withLock { $0.name } }
+    private var isPublished: Bool { state.withLock { $0.published != nil } }
 
     /// Performs effects, and those that follow, until the download is over. No transfer is active then.
+    ///
+    /// The run's own task makes the first request of a download. If the response is a small file, that is all, and the
+    /// file costs one task and one job of a worker. Otherwise another task then supervises the download.
     private func rounds(_ first: [DownloadMachine.Effect]) async -> Outcome {
+        let clock = RunClock(self)
+        defer { withExtendedLifetime(clock) {} }
+        EventLoop.sharedOrStalled.schedule(clock, token: 0, at: .now().advanced(by: .milliseconds(50)))
+        guard case .begin(let request)? = first.last, onPublication == nil, options.timeLimit == nil, job.slots == nil,
+            state.withLock({ $0.machine.plan == nil && $0.machine.transfers.count == 1 })
+        else { return await supervise(first) }
+        for case .emit(let event) in first.dropLast() { job.report(event, total: nil) }
+        let control = TransferControl(reportsProgress: false)
+        state.withLock { ($0.transfers[request.id], $0.heldEffects) = (Transfer(control: control), []) }
+        return await withTaskGroup(of: Outcome.self) { group in
+            var isSupervised = false
+            let end = await transfer(request, control, mayWait: true) {
+                isSupervised = true
+                let effects = takeHeldEffects()
+                group.addTask { await self.supervise(effects) }
+            }
+            if isSupervised {
+                report(request.id, end)
+                return await group.next() ?? .stopped
+            }
+            let effects = takeHeldEffects()
+            guard let end, !Task.isCancelled else { return .stopped }
+            return await supervise(effects + take(.ended(request.id, end)))
+        }
+    }
+
+    private func takeHeldEffects() -> [DownloadMachine.Effect] { state.withLock { $0.heldEffects.take() ?? [] } }
+
+    /// Performs effects, and those that follow, in a group of tasks.
+    private func supervise(_ first: [DownloadMachine.Effect]) async -> Outcome {
         await withTaskGroup(of: Void.self, returning: Outcome.self) { group in
             if let outcome = perform(first, in: &group) { return outcome }
-            let clock = RunClock(signals)
-            defer { withExtendedLifetime(clock) {} }
-            EventLoop.sharedOrStalled.schedule(clock, token: 0, at: .now().advanced(by: .milliseconds(50)))
             var outcome = Outcome.stopped
             while let signal = await nextSignal() {
                 if let end = perform(take(signal), in: &group) {
@@ -227,7 +259,9 @@ final class DownloadRun: Sendable {
                     state.transfers[request.id] = Transfer(control: control)
                     return state.machine.transfers.count == 1
                 }
-                group.addTask { await self.transfer(request, control, mayWait: isAlone) }
+                group.addTask {
+                    self.report(request.id, await self.transfer(request, control, mayWait: isAlone) {})
+                }
             case .cancel(let id): state.withLock { $0.transfers.removeValue(forKey: id) }?.control.cancel()
             case .checkpoint: group.addTask { await self.checkpoint() }
             case .complete: outcome = .complete
@@ -262,9 +296,23 @@ final class DownloadRun: Sendable {
 
     func exceedsLimit(_ end: UInt64) -> Bool { state.withLock { $0.machine.exceedsLimit(end) } }
 
-    func wrote(_ id: UInt64, _ range: Range<UInt64>) {
-        let effects = state.withLock { $0.machine.wrote(id, range) }
-        if !effects.isEmpty { signals.send(.effects(effects)) }
+    func wrote(_ id: UInt64, _ range: Range<UInt64>) { post(state.withLock { $0.machine.wrote(id, range) }) }
+
+    /// Passes effects to the supervision of the download, or holds them until it starts.
+    func post(_ effects: [DownloadMachine.Effect]) {
+        guard !effects.isEmpty else { return }
+        let areHeld = state.withLock { $0.heldEffects?.append(contentsOf: effects) != nil }
+        if !areHeld { signals.send(.effects(effects)) }
+    }
+
+    /// Reports the end of a transfer; `nil` if its call was cancelled by the program, which ends the download.
+    private func report(_ id: UInt64, _ end: DownloadMachine.TransferOutcome?) {
+        if let end { signals.send(.ended(id, end)) } else { signals.close() }
+    }
+
+    /// Lets time pass. Without supervision there is only the progress to publish.
+    fileprivate func tick() {
+        if state.withLock({ $0.heldEffects == nil }) { signals.send(.tick) } else { publishProgress() }
     }
 
     func publishProgress(isLast: Bool = false) {
@@ -276,12 +324,12 @@ final class DownloadRun: Sendable {
 /// A clock that ticks 20 times a second on the event loop's thread, until it is released. The loop refers to it weakly;
 /// a weak reference to the run would make each retain of the run slow.
 private final class RunClock: TimerTarget {
-    private let signals: Mailbox<DownloadRun.Signal>
+    private let run: DownloadRun
 
-    init(_ signals: Mailbox<DownloadRun.Signal>) { self.signals = signals }
+    init(_ run: DownloadRun) { self.run = run }
 
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
-        signals.send(.tick)
+        run.tick()
         return now.advanced(by: .milliseconds(50))
     }
 }

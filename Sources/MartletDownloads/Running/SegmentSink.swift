@@ -49,7 +49,7 @@ final class SegmentSink: BlockSink {
     /// Whether the body may be the whole of a small file.
     private var isSmall: Bool { announced.map { $0 <= SegmentSink.smallByteCount } ?? false }
 
-    var workers: BlockingThreadPool { isSmall ? .disk : .shared }
+    var workers: BlockingThreadPool { isSmall && run.options.durability == .synced ? .disk : .shared }
 
     func write(_ bytes: RawSpan) throws(StorageError) -> Bool {
         try state.withLock { state throws(StorageError) in

@@ -1,8 +1,8 @@
-import MartletCore
+package import MartletCore
 import Synchronization
 
 /// Runs a download without a manager.
-final class StandaloneDownload: Download.Controller {
+package final class StandaloneDownload: Download.Controller {
     private struct State {
         var run: Task<Void, Never>?
         var isCancelled = false
@@ -17,10 +17,10 @@ final class StandaloneDownload: Download.Controller {
 
     init(_ job: DownloadJob, status: DownloadStatus) { (self.job, self.status) = (job, status) }
 
-    var url: HTTPURL { job.url.withoutUserInfo }
-    var target: DownloadTarget { job.plan.target }
-    var options: DownloadOptions { job.plan.options }
-    var path: FilePath? { job.path }
+    package var url: HTTPURL { job.url.withoutUserInfo }
+    package var target: DownloadTarget { job.plan.target }
+    package var options: DownloadOptions { job.plan.options }
+    package var path: FilePath? { job.path }
 
     static func nextID() -> DownloadID { DownloadID(lastNumber.add(1, ordering: .relaxed).newValue) }
 
@@ -37,7 +37,9 @@ final class StandaloneDownload: Download.Controller {
 
     private var isOver: Bool { status.state.isFinal }
 
-    private func runOnce() async {
+    /// Runs the download in the calling task, instead of a task of its own as ``begin()`` does. Cancelling the task
+    /// pauses the download; the handle cannot pause it.
+    package func runOnce() async {
         let outcome: Result<DownloadResult, any Error>
         do { outcome = .success(try await job.run()) } catch { outcome = .failure(error) }
         // Both are set together, so that an observer of the outcome can resume immediately.
@@ -59,13 +61,13 @@ final class StandaloneDownload: Download.Controller {
         }
     }
 
-    func pause() async {
+    package func pause() async {
         guard let run = state.withLock({ $0.run }) else { return }
         run.cancel()
         await run.value
     }
 
-    func resume(from url: HTTPURL?) async throws {
+    package func resume(from url: HTTPURL?) async throws {
         if isOver {
             throw HTTPError(.invalidRequest, phase: .preparing, message: "the download is over and cannot be resumed")
         }
@@ -74,7 +76,7 @@ final class StandaloneDownload: Download.Controller {
         begin()
     }
 
-    func cancel() async {
+    package func cancel() async {
         guard !isOver else { return }
         let run = state.withLock { state in
             state.isCancelled = true
@@ -94,5 +96,5 @@ final class StandaloneDownload: Download.Controller {
     }
 
     /// Has no effect: there are no other downloads.
-    func setPriority(_ priority: DownloadPriority) {}
+    package func setPriority(_ priority: DownloadPriority) {}
 }

@@ -24,7 +24,7 @@ struct DownloadOptionTests {
         #expect(wish.fileLimit == 3)
         #expect(wish.fileLimitPerHost == 2)
         #expect(wish.options.collision == .fail)
-        #expect(wish.options.resumption == .automatic)
+        #expect(wish.options.resumption == .automatic && wish.options.durability == .synced)
         #expect(wish.rate == nil && wish.options.checksum == nil && wish.stateDirectory == nil)
     }
 
@@ -34,7 +34,8 @@ struct DownloadOptionTests {
         let wish = try read(
             "--dir", "d", "-i", "a", "--input-file", "-", "--segments", "8", "--max-files", "5",
             "--max-per-host", "4", "--checksum", "SHA-256=\(digits)", "--limit-rate", "2M", "--restart",
-            "--overwrite", "-R", "--state", "s", "--stall-timeout", "7", "--retry", "0", "--retry-delay", "2"
+            "--overwrite", "-R", "--state", "s", "--stall-timeout", "7", "--retry", "0", "--retry-delay", "2",
+            "--no-sync"
         ).download
         #expect(wish.directory == "d")
         #expect(wish.lists == ["a", "-"])
@@ -45,6 +46,7 @@ struct DownloadOptionTests {
             wish.options.resumption == .restart && wish.options.collision == .overwrite
                 && wish.options.preservesModificationTime)
         #expect(wish.stateDirectory == "s" && wish.options.stallTimeout == .seconds(7))
+        #expect(wish.options.durability == .unsynced)
         #expect(wish.options.retry.maximumRetries == 0 && wish.options.retry.initialDelay == .seconds(2))
     }
 
@@ -140,7 +142,7 @@ struct DownloadOptionTests {
         for name in [
             "output", "dir", "input-file", "segments", "max-files", "max-per-host", "checksum", "limit-rate",
             "continue", "restart", "state", "fail-if-exists", "overwrite", "rename", "resume-unverified",
-            "remote-time",
+            "remote-time", "no-sync",
             "progress", "header", "user", "cacert", "proxy", "retry", "connect-timeout",
         ] { #expect(text.contains("--\(name)"), "\(name)") }
         for word in [

@@ -1,5 +1,6 @@
 import Martlet
 import MartletDownloads
+import MartletTesting
 import Synchronization
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 struct DownloadRunnerTests {
     /// - Parameter showsEvents: Whether the view shows events, so that the runner follows them.
     private func run(
-        _ words: [String], _ downloads: FakeDownloads, showsEvents: Bool = false,
+        _ words: [String], _ downloads: any DownloadBackend, showsEvents: Bool = false,
         interruption: @escaping @Sendable () async -> Int32? = noSignal
     ) async throws -> MartletCLI.ExitStatus {
         var reader = CommandLineParser(
@@ -52,6 +53,34 @@ struct DownloadRunnerTests {
             ["--max-files", "2", "http://a/1", "http://b/2", "http://c/3"], downloads,
             showsEvents: showsEvents)
         #expect(status == .checksum)
+    }
+
+    @Test("Downloads that nobody follows run in their tasks: all files, one failure, and a signal")
+    func unobserved() async throws {
+        let scene = try GetScene()
+        let downloads = SessionDownloads(session: HTTPSession(configuration: .ephemeral))
+        let options = ["--dir", scene.path, "--max-files", "4", "--max-per-host", "4", "--retry", "0"]
+        let (held, continuation) = AsyncStream<Void>.makeStream()
+        try await TestOrigin.withOrigin(.plain) { request in
+            if request.path == "/bad" { return OriginResponse(404) }
+            guard request.path.hasPrefix("/held") else { return OriginResponse.text(request.path) }
+            continuation.yield()
+            try await Task.sleep(for: .seconds(300))
+            return OriginResponse(500)
+        } run: { (origin) async throws in
+            let names = (1...30).map { "\($0)" }
+            #expect(try await run(options + names.map { origin.url("/\($0)") }, downloads) == .success)
+            for name in names { #expect(scene.text(name) == "/\(name)") }
+            let urls = ["ok", "bad", "also"].map { origin.url("/\($0)") }
+            #expect(try await run(options + urls, downloads).code == 22)
+            #expect(scene.text("ok") == "/ok" && scene.text("also") == "/also" && scene.text("bad") == nil)
+            let status = try await run(options + (1...9).map { origin.url("/held\($0)") }, downloads) {
+                for await _ in held { break }
+                return 2
+            }
+            #expect(status.code == 130)
+            #expect((1...9).allSatisfy { scene.text("held\($0)") == nil })
+        }
     }
 
     @Test(

@@ -22,14 +22,14 @@ struct KilledPublishingTests {
 
     @Test(
         "The next process finds the published file once, and fetches nothing again",
-        arguments: Point.all)
-    func found(_ point: Point) async throws {
+        arguments: Point.all, ["synced", "unsynced"])
+    func found(_ point: Point, _ durability: String) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let directory = scene.directory.path + "/queue"
             let child = try await DownloadsChild.run(
                 [
                     "managed", scene.url, scene.path.string, directory, "point=\(point.name)",
-                    "collision=\(point.collision.rawValue)",
+                    "collision=\(point.collision.rawValue)", "durability=\(durability)",
                 ])
             #expect(child.isKilled, "\(child)")
             let isNamed = point.name != "noted"

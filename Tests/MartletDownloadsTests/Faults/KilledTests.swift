@@ -23,8 +23,10 @@ struct KilledTests {
         return run
     }
 
-    @Test("A download of a process that is killed at any byte is completed by another one")
-    func anyByte() async throws {
+    @Test(
+        "A download of a process that is killed at any byte is completed by another one",
+        arguments: ["synced", "unsynced"])
+    func anyByte(_ durability: String) async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
         let points =
@@ -36,7 +38,7 @@ struct KilledTests {
             let held = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: point, "there")])
             try await RangeScene.with(held) { scene in
                 let child = try await DownloadsChild.start(
-                    ["one", scene.url, scene.path.string, "checkpoint=50", "segments=1"])
+                    ["one", scene.url, scene.path.string, "checkpoint=50", "segments=1", "durability=\(durability)"])
                 try await scene.ranges.signals.wait(for: "there")
                 child.killAtOnce()
                 let ending = try await child.end()
@@ -56,8 +58,9 @@ struct KilledTests {
     }
 
     @Test(
-        "A process killed at any file operation leaves the old state or the new one", arguments: calls)
-    func anyStep(_ call: String) async throws {
+        "A process killed at any file operation leaves the old state or the new one", arguments: calls,
+        ["synced", "unsynced"])
+    func anyStep(_ call: String, _ durability: String) async throws {
         for number in [1, 2, 3, 5, 8, 13] {
             var survived = false
             let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(1_500_000) }
@@ -66,7 +69,7 @@ struct KilledTests {
                     "exec strace -f -qq -o /dev/null -e trace=\(call)"
                     + " -e inject=\(call):signal=KILL:when=\(KilledTests.place(number, of: call)) \"$0\" \"$@\""
                 let child = try await DownloadsChild.run(
-                    ["one", scene.url, scene.path.string, "checkpoint=50"], through: trace)
+                    ["one", scene.url, scene.path.string, "checkpoint=50", "durability=\(durability)"], through: trace)
                 survived = child.line("finished") != nil
                 let names = try scene.directory.names()
                 if names.contains(RangeScene.name) {

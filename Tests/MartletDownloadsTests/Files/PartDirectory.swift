@@ -16,8 +16,10 @@ final class PartDirectory {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    func open(_ files: any FileSystem = LinuxFileSystem()) throws -> PartFile? {
-        try PartFile.open(names, files: files)
+    func open(
+        _ files: any FileSystem = LinuxFileSystem(), durability: DownloadOptions.Durability = .synced
+    ) throws -> PartFile? {
+        try PartFile.open(names, durability: durability, files: files)
     }
 
     /// The names in the directory, sorted.

@@ -59,6 +59,34 @@ struct PartFilePublishTests {
         #expect(try directory.list() == ["a.bin"])
     }
 
+    @Test("A file that need not survive a power cut is published without a sync")
+    func unsynced() throws {
+        let directory = try PartDirectory()
+        let files = FaultyFileSystem()
+        files.fail(.init(.sync, code: EIO))
+        let part = try #require(try directory.open(files, durability: .unsynced))
+        try part.renew(epoch: 1, expecting: PartFilePublishTests.total)
+        try LinuxFileSystem().write(all: PartFilePublishTests.content, to: part.file, at: 0)
+        #expect(try publish(part, .fail) == directory.names.target)
+        #expect(files.count(of: .sync) == 0)
+        #expect(try directory.read("a.bin") == PartFilePublishTests.content)
+        #expect(try directory.list() == ["a.bin"])
+    }
+
+    @Test("Without syncs at the end, records are synced nevertheless, and bytes that one of them lost are rejected")
+    func unsyncedAfterFailure() throws {
+        let directory = try PartDirectory()
+        let files = FaultyFileSystem()
+        let part = try #require(try directory.open(files, durability: .unsynced))
+        try part.renew(epoch: 1, expecting: PartFilePublishTests.total)
+        try LinuxFileSystem().write(all: PartFilePublishTests.content, to: part.file, at: 0)
+        files.fail(.init(.sync, times: 1, code: EIO))
+        let record = PartDirectory.record([0..<1], total: PartFilePublishTests.total, owner: part.owner)
+        #expect(throws: PartFile.RecordError.self) { try part.note(record, epoch: 1) }
+        #expect { try publish(part, .fail) } throws: { ($0 as? StorageError)?.code == EIO }
+        #expect(try !directory.list().contains("a.bin"))
+    }
+
     @Test("A published file gets no further record, which nothing would remove")
     func noFurtherRecord() throws {
         let directory = try PartDirectory()

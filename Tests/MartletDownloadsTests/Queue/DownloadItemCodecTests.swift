@@ -26,7 +26,7 @@ struct DownloadItemCodecTests {
             stallTimeout: .milliseconds(1500),
             checkpointInterval: .seconds(7), bandwidth: .bytesPerSecond(1000),
             sequentialWindow: .mebibytes(3),
-            byteLimit: .gibibytes(1), preservesModificationTime: true,
+            byteLimit: .gibibytes(1), preservesModificationTime: true, durability: .unsynced,
             headers: [
                 .authorization: "Bearer secret", .proxyAuthorization: "Basic secret", .cookie: "s=secret",
                 .accept: "image/*",
@@ -60,7 +60,8 @@ struct DownloadItemCodecTests {
             options.retry == DownloadRetry(maximumRetries: 2) && options.stallTimeout == .milliseconds(1500))
         #expect(options.checkpointInterval == .seconds(7) && options.bandwidth == .bytesPerSecond(1000))
         #expect(options.sequentialWindow == .mebibytes(3) && options.byteLimit == .gibibytes(1))
-        #expect(options.preservesModificationTime && options.headers == [.accept: "image/*"])
+        #expect(options.preservesModificationTime && options.durability == .unsynced)
+        #expect(options.headers == [.accept: "image/*"])
         #expect(options.request.timeouts.connect == .seconds(3))
         let publication = try #require(item.publication)
         #expect(publication.result.path == "/data/new/f.bin" && publication.result.byteCount == 400)
