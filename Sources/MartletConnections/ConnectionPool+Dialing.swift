@@ -59,7 +59,10 @@ extension ConnectionPool {
                 let failure = ExchangeError(cause: .transport(.addressLost), phase: .connecting, wasSent: false)
                 return (collect(state.machine.dialFailed(id), &state, failure: failure), false, false)
             }
-            while state.connections.count <= id.index { state.connections.append(nil) }
+            while state.connections.count <= id.index {
+                state.connections.append(nil)
+                state.idleLeases.append(nil)
+            }
             state.connections[id.index] = connection
             state.openedCount += 1
             let effects = state.machine.dialSucceeded(id, now: PoolClock.now())

@@ -18,6 +18,8 @@ package final class ConnectionPool: TimerTarget {
         var machine: PoolMachine<ConnectionKey>
         /// The connections by the index of their identifiers.
         var connections: [HTTP1Connection?] = []
+        /// The leases of the last exchanges on idle connections, by the same index, to be renewed.
+        var idleLeases: [Lease?] = []
         var waiters: [PoolWaiterID: Waiting] = [:]
         /// Dials that have not started yet.
         var gate = DialThrottle<PendingDial>()
@@ -91,12 +93,15 @@ package final class ConnectionPool: TimerTarget {
             return try acquire(key, dialer, request, after: (rejected.id, rejected.connection))
         }
         // The common case in a busy session: an idle connection, and nothing else to do.
+        var former: Lease?
         let candidate = state.withLock { state -> Candidate? in
             let id = state.machine.takeIdle(
                 key, priority: request.priority, order: request.order, arrival: request.arrival, now: PoolClock.now())
-            return id.flatMap { state.candidate($0) }
+            guard let id else { return nil }
+            former = state.idleLeases[id.index].take()
+            return state.candidate(id)
         }
-        if let candidate, request.accepts(candidate.connection) { return lease(candidate, request) }
+        if let candidate, request.accepts(candidate.connection) { return lease(candidate, request, renewing: &former) }
         return try acquire(key, dialer, request, after: candidate)
     }
 
@@ -122,7 +127,8 @@ package final class ConnectionPool: TimerTarget {
             }
             run(work)
             if let candidate {
-                if request.accepts(candidate.connection) { return lease(candidate, request) }
+                var former: Lease?
+                if request.accepts(candidate.connection) { return lease(candidate, request, renewing: &former) }
                 rejected = candidate
                 continue
             }
@@ -140,8 +146,14 @@ package final class ConnectionPool: TimerTarget {
     /// An idle connection that has not been checked yet.
     fileprivate typealias Candidate = (id: PoolConnectionID, connection: HTTP1Connection)
 
-    private func lease(_ candidate: Candidate, _ request: Request) -> Acquisition {
-        .lease(Lease(connection: candidate.connection, id: candidate.id, isReused: !request.isFresh, pool: self))
+    /// - Parameter former: The lease of the last exchange. It is renewed, which saves memory for a new one, if nothing
+    ///   else holds it: that exchange could still release it.
+    private func lease(_ candidate: Candidate, _ request: Request, renewing former: inout Lease?) -> Acquisition {
+        if isKnownUniquelyReferenced(&former), let former {
+            former.renew(isReused: !request.isFresh)
+            return .lease(former)
+        }
+        return .lease(Lease(connection: candidate.connection, id: candidate.id, isReused: !request.isFresh, pool: self))
     }
 
     /// - Returns: The request's ticket, and the time of the first timer of its timeouts.
@@ -181,6 +193,7 @@ package final class ConnectionPool: TimerTarget {
                 lease.id, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout, now: PoolClock.now())
             let work = collect(effects, &state)
             let isIdle = isReusable && effects.grant == nil && state.connections[lease.id.index] === lease.connection
+            if isIdle { state.idleLeases[lease.id.index] = lease }
             return (work, isReusable, isIdle, endsBurst)
         }
         if endsBurst { trimmer.schedule() }
@@ -312,6 +325,7 @@ package final class ConnectionPool: TimerTarget {
             case .close(let id):
                 guard id.index < state.connections.count else { continue }
                 if let connection = state.connections[id.index].take() { work.closes.append(connection) }
+                state.idleLeases[id.index] = nil
             case .dial(let dial):
                 // The pool does not store dialers: the request that the dial is made for provides one.
                 guard let id = state.machine.waiter(of: dial.connection), let waiting = state.waiters[id] else {

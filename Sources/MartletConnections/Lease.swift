@@ -124,10 +124,11 @@ final class PoolWaiter: TimerTarget {
 package final class Lease: IdleStreamObserver {
     package let connection: HTTP1Connection
     /// Whether the connection was already open: it was idle, or another request released it.
-    package let isReused: Bool
+    package var isReused: Bool { reused.load(ordering: .relaxed) }
     let id: PoolConnectionID
     let pool: ConnectionPool
     private let isReleased: Atomic<Bool>
+    private let reused: Atomic<Bool>
 
     /// - Parameter isReleased: Whether the connection is idle and unused from the start.
     init(
@@ -135,10 +136,17 @@ package final class Lease: IdleStreamObserver {
         isReleased: Bool = false
     ) {
         self.isReleased = Atomic(isReleased)
-        (self.connection, self.id, self.isReused, self.pool) = (connection, id, isReused, pool)
+        reused = Atomic(isReused)
+        (self.connection, self.id, self.pool) = (connection, id, pool)
     }
 
     deinit { release(isReusable: false) }
+
+    /// Makes a released lease valid again, for the next exchange on its connection. Nothing else may hold the lease.
+    func renew(isReused: Bool) {
+        reused.store(isReused, ordering: .relaxed)
+        isReleased.store(false, ordering: .relaxed)
+    }
 
     /// Returns the connection to the pool. Only the first call has an effect.
     /// - Parameters:

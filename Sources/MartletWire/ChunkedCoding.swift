@@ -160,15 +160,11 @@ package struct ChunkedDecoder: Sendable {
     private mutating func decodeTrailers(_ unread: Span<UInt8>, from start: Int) throws(WireError) -> Step {
         guard var section = trailers.take() else { throw WireError(.illegalEvent, at: offset) }
         let rest = unread.extracting(start..<unread.count)
-        while let line = try section.nextLine(rest) {
-            if line.isEmpty {
-                state = .finished
-                offset &+= section.lineStart
-                return Step(
-                    consumed: start + section.lineStart,
-                    event: .end(trailers: section.isEmpty ? nil : section.block(rest)))
-            }
-            try section.addField(rest, line: line)
+        if let fields = try section.readFields(rest) {
+            state = .finished
+            offset &+= section.lineStart
+            return Step(
+                consumed: start + section.lineStart, event: .end(trailers: fields.isEmpty ? nil : fields))
         }
         trailers = section
         return Step(consumed: start, event: .needMoreBytes)

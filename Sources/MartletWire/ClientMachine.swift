@@ -109,19 +109,21 @@ package struct ClientMachine: ~Copyable, Sendable {
     }
 
     /// Decides on the framing of the body, and whether the connection may persist.
-    private mutating func decide(_ head: ResponseHead) throws(WireError) -> BodyFraming {
+    private mutating func decide(_ head: borrowing ResponseHead) throws(WireError) -> BodyFraming {
         let decision = try FramingDecision.response(
             kind, head: head, limits: receiver.limits, ignoresLength: ignoresLength)
-        let fields = head.fields
-        keepAlive = KeepAliveHint(fields)
+        keepAlive = KeepAliveHint(head.fields)
         persists =
-            persists && decision.permitsReuse && PersistenceRule.persists(version: head.version, fields: fields)
-            && (requestVersion == .http11 || fields.contains("Connection", token: "keep-alive"))
+            persists && decision.permitsReuse && PersistenceRule.persists(version: head.version, fields: head.fields)
+            && (requestVersion == .http11 || head.fields.contains("Connection", token: "keep-alive"))
             && keepAlive.remainingUses != 0
         return decision.framing
     }
 
     // MARK: Payload that bypasses the machine
+
+    /// Whether a head is expected. Without unread bytes, ``receive(_:)`` then has no effect.
+    package var isHeadDue: Bool { receiver.isHeadDue }
 
     /// The number of bytes that are payload for certain, and may be received directly into the consumer's buffer once
     /// no unread byte is left: the rest of the body or chunk, `UInt64.max` for a body that ends with the connection, 0
@@ -158,7 +160,7 @@ package struct ClientMachine: ~Copyable, Sendable {
 
     /// Whether the connection may carry another exchange: response and request are complete, no byte is unread, and
     /// neither side nor the framing requires a close (RFC 9112 §9.3).
-    package var isReusable: Bool { isResponseFinished && request == .finished && persists }
+    @inline(__always) package var isReusable: Bool { isResponseFinished && request == .finished && persists }
 }
 
 /// The receiving part that ``ClientMachine`` and ``ServerMachine`` share. It stores the position in the current

@@ -25,7 +25,12 @@ package struct HeadEncoder: Sendable {
     private var hasHost = false
     private var hasCookie = false
 
-    package init() {}
+    /// Creates an encoder.
+    /// - Parameter buffer: The memory for the head; its bytes are dropped.
+    package init(reusing buffer: consuming [UInt8] = []) {
+        bytes = buffer
+        bytes.removeAll(keepingCapacity: true)
+    }
 
     // MARK: Start lines
 
@@ -36,12 +41,13 @@ package struct HeadEncoder: Sendable {
     /// - Throws: `invalidMethod` or `invalidTarget`, with the index of the first bad byte.
     package mutating func begin(method: String, target: String, version: WireVersion = .http11) throws(WireError) {
         open(.request)
-        if method.isEmpty { throw reject(.invalidMethod, at: 0) }
-        try append(method, else: .invalidMethod, where: ByteClass.isToken)
-        append(" ")
-        if target.isEmpty { throw reject(.invalidTarget, at: 0) }
-        try append(target, else: .invalidTarget, where: ByteClass.isTarget)
-        append(version == .http11 ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n")
+        let methodBytes = method.utf8.span
+        let end = methodBytes.endOfToken(in: 0..<methodBytes.count)
+        if end < methodBytes.count || end == 0 { throw reject(.invalidMethod, at: end) }
+        let targetBytes = target.utf8.span
+        if targetBytes.isEmpty { throw reject(.invalidTarget, at: 0) }
+        try check(targetBytes, else: .invalidTarget, where: ByteClass.isTarget)
+        append(methodBytes, " ", targetBytes, version == .http11 ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n")
     }
 
     /// Empties the buffer, and starts the head of a response.
@@ -52,10 +58,9 @@ package struct HeadEncoder: Sendable {
     package mutating func begin(status: Int, reason: String = "", version: WireVersion = .http11) throws(WireError) {
         open(.response)
         guard (100...999).contains(status) else { throw reject(.invalidStatus, at: 0) }
-        append(version == .http11 ? "HTTP/1.1 " : "HTTP/1.0 ")
-        append("\(status) ")
-        try append(reason, else: .invalidReason, where: ByteClass.isFieldValue)
-        appendLineEnd()
+        try check(reason.utf8.span, else: .invalidReason, where: ByteClass.isFieldValue)
+        let start = "\(version.text) \(status)"
+        append(start.utf8.span, " ", reason.utf8.span, "\r\n")
     }
 
     /// Empties the buffer, and starts field lines without a start line, for trailers or for ``lines(_:)``.
@@ -78,21 +83,17 @@ package struct HeadEncoder: Sendable {
 
     private mutating func field(_ name: String, _ value: Span<UInt8>) throws(WireError) {
         guard state != .closed else { throw reject(.encodingOutOfOrder, at: 0) }
-        try checkNotRepeated(name)
         let span = name.utf8.span
+        try checkNotRepeated(span)
         let end = span.endOfToken(in: 0..<span.count)
         if end < span.count || end == 0 { throw reject(.invalidFieldName, at: end) }
-        append(span)
-        bytes.append(UInt8(ascii: ":"))
-        bytes.append(ByteClass.space)
         if let index = value.firstInvalidValueByte(in: 0..<value.count) { throw reject(.invalidFieldValue, at: index) }
-        append(value)
-        appendLineEnd()
+        append(span, ": ", value, "\r\n")
     }
 
     /// Rejects a second framing field, Host or Cookie, because a proxy and a server might use different ones.
-    private mutating func checkNotRepeated(_ name: String) throws(WireError) {
-        switch name.utf8.count {
+    private mutating func checkNotRepeated(_ name: Span<UInt8>) throws(WireError) {
+        switch name.count {
         case 4 where matches(name, "host"):
             if hasHost { throw reject(.repeatedField, at: 0) }
             hasHost = true
@@ -106,10 +107,11 @@ package struct HeadEncoder: Sendable {
         }
     }
 
-    private func matches(_ name: String, _ lowercased: String) -> Bool {
-        let left = name.utf8.span
-        let right = lowercased.utf8.span
-        for index in left.indices where ByteClass.lowercased(left[index]) != right[index] { return false }
+    /// Whether a name is a known one of the same length.
+    private func matches(_ name: Span<UInt8>, _ lowercased: StaticString) -> Bool {
+        for index in name.indices where unsafe ByteClass.lowercased(name[index]) != lowercased.utf8Start[index] {
+            return false
+        }
         return true
     }
 
@@ -164,19 +166,31 @@ package struct HeadEncoder: Sendable {
         return WireError(code, at: index)
     }
 
-    private mutating func append(_ text: String) { append(text.utf8.span) }
-
-    private mutating func append(_ span: Span<UInt8>) {
-        unsafe span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+    /// Adds two parts with the text after each, in one step.
+    private mutating func append(
+        _ first: Span<UInt8>, _ separator: StaticString, _ second: Span<UInt8>, _ end: StaticString
+    ) {
+        let size = first.count + separator.utf8CodeUnitCount + second.count + end.utf8CodeUnitCount
+        bytes.append(addingCapacity: size) { output in
+            unsafe output.withUnsafeMutableBufferPointer { target, count in
+                func put(_ part: UnsafeRawBufferPointer) {
+                    unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(target)[count...])
+                        .copyMemory(from: part)
+                    count += part.count
+                }
+                unsafe first.withUnsafeBytes { unsafe put($0) }
+                separator.withUTF8Buffer { unsafe put(UnsafeRawBufferPointer($0)) }
+                unsafe second.withUnsafeBytes { unsafe put($0) }
+                end.withUTF8Buffer { unsafe put(UnsafeRawBufferPointer($0)) }
+            }
+        }
     }
 
-    /// Adds text whose bytes must all belong to a class.
-    private mutating func append(_ text: String, else code: WireErrorCode, where isAllowed: (UInt8) -> Bool)
+    /// Checks that all bytes belong to a class.
+    private mutating func check(_ span: Span<UInt8>, else code: WireErrorCode, where isAllowed: (UInt8) -> Bool)
         throws(WireError)
     {
-        let span = text.utf8.span
         for index in span.indices where !isAllowed(span[index]) { throw reject(code, at: index) }
-        append(span)
     }
 
     private mutating func appendLineEnd() {

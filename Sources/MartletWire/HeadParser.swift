@@ -29,15 +29,9 @@ package struct HeadParser: Sendable {
     /// - Throws: An error in the head, or an exceeded limit, even while the head is incomplete.
     package mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> ResponseHead? {
         if status == 0 { guard try readStatusLine(unread) else { return nil } }
-        while let line = try section.nextLine(unread) {
-            if line.isEmpty {
-                return ResponseHead(
-                    version: version, status: status, reason: reason, fields: section.block(unread),
-                    isReasonLatin1: isReasonLatin1)
-            }
-            try section.addField(unread, line: line)
-        }
-        return nil
+        guard let fields = try section.readFields(unread) else { return nil }
+        return ResponseHead(
+            version: version, status: status, reason: reason, fields: fields, isReasonLatin1: isReasonLatin1)
     }
 
     /// Reads the status line; `false` if more bytes are needed.
@@ -117,17 +111,13 @@ struct RequestHeadParser: Sendable {
 
     /// Continues to parse a head, like ``HeadParser/parse(_:)``.
     mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> RequestHead? {
-        while let line = try section.nextLine(unread) {
-            if head == nil {
-                if !line.isEmpty || section.rules.isStrict { try parseRequestLine(unread, line: line) }
-            } else if line.isEmpty {
-                head?.fields = section.block(unread)
-                return head
-            } else {
-                try section.addField(unread, line: line)
-            }
+        while head == nil {
+            guard let line = try section.nextLine(unread) else { return nil }
+            if !line.isEmpty || section.rules.isStrict { try parseRequestLine(unread, line: line) }
         }
-        return nil
+        guard let fields = try section.readFields(unread) else { return nil }
+        head?.fields = fields
+        return head
     }
 
     private mutating func parseRequestLine(_ unread: Span<UInt8>, line: Range<Int>) throws(WireError) {
@@ -158,6 +148,14 @@ private enum StartLine {
     {
         let start = range.lowerBound
         let end = range.upperBound
+        if range.count >= 8 {
+            // The eight characters in one word, like those of `firstDifference`.
+            switch bytes.word(at: start) {
+            case 0x312E_312F_5054_5448: return .http11
+            case 0x302E_312F_5054_5448: return .http10
+            default: break
+            }
+        }
         if let index = firstDifference(bytes.extracting(0..<end), from: start) { throw WireError(code, at: index) }
         guard start + 5 < end, ByteClass.isDigit(bytes[start + 5]) else {
             throw WireError(code, at: min(start + 5, end))
@@ -173,6 +171,10 @@ private enum StartLine {
     @inline(__always) static func firstDifference(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         // The five characters in one word, the first one in the lowest bits, so that no string is accessed.
         var expected: UInt64 = 0x2F_50_54_54_48
+        if start >= 0, start &+ 8 <= bytes.count {
+            let difference = (bytes.word(at: start) ^ expected) & 0xFF_FFFF_FFFF
+            return difference == 0 ? nil : start &+ difference.trailingZeroBitCount >> 3
+        }
         let end = min(start &+ 5, bytes.count)
         var index = start
         while index < end {
@@ -191,7 +193,9 @@ private enum StartLine {
     }
 }
 
-/// A parser of the lines and fields of a head or trailer section. It searches no byte twice for the end of a line.
+/// A parser of the lines and fields of a head or trailer section. It searches no byte twice for the end of a line that
+/// arrives in parts. Plain lines that have arrived are read in one pass; all others are read by the general functions,
+/// which alone report errors.
 struct FieldSectionParser: Sendable {
     /// The limits of a section, and the leniency of its parser.
     struct Rules: Sendable {
@@ -225,9 +229,11 @@ struct FieldSectionParser: Sendable {
     /// The index up to which the current line was searched for an LF.
     private var scanned = 0
     private var lineCount = 0
+    /// The fields of earlier calls, and those before a line that is not plain.
     private var entries: [FieldBlock.Entry] = []
     /// The positions of line folds inside values; each is replaced by one space.
     private var folds: [Range<UInt32>] = []
+    private var marks: UInt64 = 0
 
     init(rules: Rules) { self.rules = rules }
 
@@ -237,6 +243,53 @@ struct FieldSectionParser: Sendable {
         lineCount = 0
         entries = []
         folds = []
+        marks = 0
+    }
+
+    /// Reads field lines up to the empty line.
+    /// - Returns: The fields, with a copy of their bytes; `nil` if more bytes are needed.
+    mutating func readFields(_ section: Span<UInt8>) throws(WireError) -> FieldBlock? {
+        while true {
+            if let block = readPlainFields(section) { return block }
+            guard let line = try nextLine(section) else { return nil }
+            if line.isEmpty {
+                return folds.isEmpty
+                    ? FieldBlock(section.extracting(first: lineStart), entries.span, marks: marks)
+                    : unfoldedBlock(section)
+            }
+            try addField(section, line: line)
+        }
+    }
+
+    /// Reads the next plain field lines, if they are within the limits and no part of the first was searched before.
+    /// - Returns: The fields, if these lines are the whole section and its empty line follows; else `nil`.
+    private mutating func readPlainFields(_ section: Span<UInt8>) -> FieldBlock? {
+        guard scanned == lineStart else { return nil }
+        // On the stack, so that a section that arrives as a whole needs no memory for its entries.
+        return unsafe withUnsafeTemporaryAllocation(of: FieldBlock.Entry.self, capacity: 32) { plain in
+            var (count, start, marks) = (0, lineStart, marks)
+            let end = min(section.count, rules.sectionByteLimit)
+            let countLimit = min(rules.lineCountLimit &- lineCount, plain.count)
+            while count < countLimit, start < end {
+                let lineEnd = min(end, start &+ rules.lineByteLimit)
+                guard let (entry, next) = section.plainField(from: start, before: lineEnd) else { break }
+                unsafe plain.initializeElement(at: count, to: entry)
+                marks |= FieldBlock.mark(Int(entry.nameEnd &- entry.nameStart), unsafe section[unchecked: start])
+                count &+= 1
+                start = next
+            }
+            (lineStart, scanned, self.marks) = (start, start, marks)
+            lineCount &+= count
+            let fields = unsafe Span(_unsafeElements: UnsafeBufferPointer(rebasing: plain[..<count]))
+            if entries.isEmpty, lineCount < rules.lineCountLimit, start &+ 2 <= end, rules.lineByteLimit >= 2,
+                section[start] == ByteClass.carriageReturn, section[start &+ 1] == ByteClass.lineFeed
+            {
+                lineStart = start &+ 2
+                return FieldBlock(section.extracting(first: lineStart), fields, marks: marks)
+            }
+            for index in fields.indices { entries.append(fields[index]) }
+            return nil
+        }
     }
 
     /// The bounds of the next complete line without its end; `nil` if more bytes are needed.
@@ -273,22 +326,18 @@ struct FieldSectionParser: Sendable {
     }
 
     /// Adds one field line, or a folded one (RFC 9112 §5).
-    @inline(__always) mutating func addField(_ section: Span<UInt8>, line: Range<Int>) throws(WireError) {
+    private mutating func addField(_ section: Span<UInt8>, line: Range<Int>) throws(WireError) {
         let nameEnd = section.endOfToken(in: line)
         guard nameEnd > line.lowerBound, nameEnd < line.upperBound, section[nameEnd] == UInt8(ascii: ":") else {
             return try addOddLine(section, line: line, nameEnd: nameEnd)
         }
         let value = try value(section, in: nameEnd &+ 1..<line.upperBound)
-        if entries.isEmpty { entries.reserveCapacity(16) }
-        entries.append(
-            FieldBlock.Entry(
-                nameStart: UInt32(truncatingIfNeeded: line.lowerBound), nameEnd: UInt32(truncatingIfNeeded: nameEnd),
-                valueStart: UInt32(truncatingIfNeeded: value.lowerBound),
-                valueEnd: UInt32(truncatingIfNeeded: value.upperBound)))
+        entries.append(FieldBlock.Entry(name: line.lowerBound..<nameEnd, value: value))
+        marks |= FieldBlock.mark(nameEnd - line.lowerBound, section[line.lowerBound])
     }
 
     /// The bounds of a value without white space at its ends; rejects control bytes.
-    @inline(__always) private func value(_ section: Span<UInt8>, in range: Range<Int>) throws(WireError) -> Range<Int> {
+    private func value(_ section: Span<UInt8>, in range: Range<Int>) throws(WireError) -> Range<Int> {
         var start = range.lowerBound
         var end = range.upperBound
         while start < end, ByteClass.isBlank(section[start]) { start &+= 1 }
@@ -331,34 +380,24 @@ struct FieldSectionParser: Sendable {
         entries[last].valueEnd = UInt32(truncatingIfNeeded: value.upperBound)
     }
 
-    /// The fields, with a copy of their bytes.
-    @inline(__always) func block(_ section: Span<UInt8>) -> FieldBlock {
-        let storage = section.copied(0..<lineStart)
-        return folds.isEmpty
-            ? FieldBlock(storage: storage, entries: entries)
-            : unfoldedBlock(FieldBlock(storage: storage, entries: entries))
-    }
-
-    /// The block with each fold replaced by one space.
-    private func unfoldedBlock(_ folded: FieldBlock) -> FieldBlock {
+    /// The fields, with each fold replaced by one space.
+    private func unfoldedBlock(_ section: Span<UInt8>) -> FieldBlock {
         var block = FieldBlock()
         var nextFold = 0
-        for (index, entry) in entries.enumerated() {
+        for entry in entries {
             var value: [UInt8] = []
             var start = entry.valueStart
             while nextFold < folds.count, folds[nextFold].upperBound <= entry.valueEnd {
-                value += folded.storage[Int(start)..<Int(folds[nextFold].lowerBound)]
+                value += section.copied(Int(start)..<Int(folds[nextFold].lowerBound))
                 value.append(ByteClass.space)
                 start = folds[nextFold].upperBound
                 nextFold += 1
             }
-            value += folded.storage[Int(start)..<Int(entry.valueEnd)]
-            block.append(name: folded.name(at: index), value: value)
+            value += section.copied(Int(start)..<Int(entry.valueEnd))
+            block.append(name: section.copied(Int(entry.nameStart)..<Int(entry.nameEnd)), value: value)
         }
         return block
     }
-
-    var isEmpty: Bool { entries.isEmpty }
 
     func makeError(_ code: WireErrorCode, at index: Int) -> WireError { WireError(code, at: rules.baseOffset + index) }
 

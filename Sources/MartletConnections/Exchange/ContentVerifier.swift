@@ -6,7 +6,7 @@ package typealias ContentRejection = any Error & CustomStringConvertible
 /// A check of the content of one response: its body without the transfer coding, and with its content codings
 /// (RFC 9110 §6.4). The functions are called in this order, one at a time. The exchange may hold its lock during a
 /// call, so a verifier must not call the exchange.
-package protocol ContentVerifier: Sendable {
+package protocol ContentVerifier: AnyObject, Sendable {
     /// Starts the check with the final head.
     /// - Returns: The reason to reject the response before its content is read.
     func begin(_ head: ResponseHead, _ framing: BodyFraming) -> ContentRejection?

@@ -24,7 +24,7 @@ package final class Exchange: Sendable {
     struct State {
         fileprivate var stage = Stage.running
         /// The fields after the body, once it is complete.
-        var trailers: FieldBlock?
+        var trailers: Trailers?
         var phase = ExchangeError.Phase.sending
         var timeline = ExchangeTimeline()
         var headByteCount = 0
@@ -197,6 +197,7 @@ package final class Exchange: Sendable {
         case .failed(let cause): throw failure(cause)
         case nil: break
         }
+        let timeouts = timeouts
         if let sent, let head = timeouts.head {
             let resumed = state.withLock { $0.headResumed }
             let limit = max(sent, resumed ?? sent).advanced(by: head)
@@ -369,7 +370,9 @@ package final class Exchange: Sendable {
     private func complete() throws(ExchangeError) {
         // The trailers are read before the connection is returned, because the next exchange resets them.
         let trailers = connection.trailers
-        if let rejection = verifier?.finish(trailers: trailers) { throw failure(.content(rejection)) }
+        if let verifier, let rejection = verifier.finish(trailers: trailers?.fields) {
+            throw failure(.content(rejection))
+        }
         finish(at: MonotonicTime.now(), trailers: trailers)
     }
 
@@ -380,7 +383,7 @@ package final class Exchange: Sendable {
     /// - Parameters:
     ///   - completion: The time at which the response was complete; `nil` if it was not.
     ///   - trailers: The trailers of a complete response.
-    private func finish(at completion: MonotonicTime?, trailers: FieldBlock? = nil) {
+    private func finish(at completion: MonotonicTime?, trailers: Trailers? = nil) {
         let (stage, phase, writer) = state.withLock { state in
             if let completion { (state.timeline.bodyReceived, state.trailers) = (completion, trailers) }
             return (state.release(isComplete: completion != nil), state.phase, state.writer)
@@ -472,7 +475,7 @@ package final class Exchange: Sendable {
     }
 
     /// The fields after a chunked body, once it is complete; never merged into the head (RFC 9110 §6.5).
-    package var trailers: FieldBlock? { state.withLock { $0.trailers } }
+    package var trailers: FieldBlock? { state.withLock { $0.trailers }?.fields }
 
     package var hasReceivedAnyByte: Bool { connection.hasReceivedAnyByte }
 

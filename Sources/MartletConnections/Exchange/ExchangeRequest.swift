@@ -1,18 +1,16 @@
 package import MartletWire
+import Synchronization
 
-/// The request of an exchange, ready for the wire.
-package final class ExchangeRequest: Sendable {
+/// The request of an exchange, ready for the wire. A request without a body needs no memory except for its head.
+package struct ExchangeRequest: Sendable {
     /// The encoded head, framing fields included.
     package let head: [UInt8]
     /// The method, on which the response's framing depends.
     package let method: String
     /// The version in the request line.
     package let version: WireVersion
-    package let body: OutgoingBody
     /// Whether the head has `Expect: 100-continue`.
     package let expectsContinue: Bool
-    /// The maximum wait for a 100 before the body is sent anyway (RFC 9110 §10.1.1).
-    package let continueWait: Duration
     /// Whether the connection may persist; `false` if the head has `Connection: close`.
     package let wantsKeepAlive: Bool
     /// Whether the response's body is delivered as it is on the wire, chunk framing included.
@@ -22,9 +20,23 @@ package final class ExchangeRequest: Sendable {
     package let acceptsProgress: Bool
     /// Whether a 101 is accepted, after which the exchange owns the connection as a stream of bytes.
     package let acceptsUpgrade: Bool
-    package let trailers: [(name: String, value: String)]
-    /// The trailer whose value is known after the body was read.
-    package let bodyTrailer: BodyTrailer?
+    /// The body and its properties; `nil` without a body.
+    private let content: Content?
+
+    private final class Content: Sendable {
+        let body: OutgoingBody
+        let continueWait: Duration
+        let trailers: [(name: String, value: String)]
+        let bodyTrailer: BodyTrailer?
+
+        init(
+            _ body: OutgoingBody, _ continueWait: Duration, _ trailers: [(name: String, value: String)],
+            _ bodyTrailer: BodyTrailer?
+        ) {
+            (self.body, self.continueWait, self.trailers) = (body, continueWait, trailers)
+            self.bodyTrailer = bodyTrailer
+        }
+    }
 
     package init(
         head: [UInt8], method: String, version: WireVersion = .http11, body: OutgoingBody = .none,
@@ -33,11 +45,18 @@ package final class ExchangeRequest: Sendable {
         acceptsUpgrade: Bool = false, trailers: [(name: String, value: String)] = [], bodyTrailer: BodyTrailer? = nil
     ) {
         (self.head, self.method, self.version) = (head, method, version)
-        (self.body, self.expectsContinue, self.continueWait) = (body, expectsContinue, continueWait)
-        (self.wantsKeepAlive, self.isRaw, self.ignoresLength) = (wantsKeepAlive, isRaw, ignoresLength)
-        (self.acceptsProgress, self.acceptsUpgrade) = (acceptsProgress, acceptsUpgrade)
-        (self.trailers, self.bodyTrailer) = (trailers, bodyTrailer)
+        (self.expectsContinue, self.wantsKeepAlive, self.isRaw) = (expectsContinue, wantsKeepAlive, isRaw)
+        (self.ignoresLength, self.acceptsProgress) = (ignoresLength, acceptsProgress)
+        self.acceptsUpgrade = acceptsUpgrade
+        content = if case .none = body { nil } else { Content(body, continueWait, trailers, bodyTrailer) }
     }
+
+    package var body: OutgoingBody { content?.body ?? .none }
+    /// The maximum wait for a 100 before the body is sent anyway (RFC 9110 §10.1.1).
+    package var continueWait: Duration { content?.continueWait ?? .zero }
+    package var trailers: [(name: String, value: String)] { content?.trailers ?? [] }
+    /// The trailer whose value is known after the body was read.
+    package var bodyTrailer: BodyTrailer? { content?.bodyTrailer }
 
     /// Whether the first write contains the whole request, because no part of the body waits for its source or a 100.
     var isSentAtOnce: Bool {
@@ -46,6 +65,21 @@ package final class ExchangeRequest: Sendable {
         case .bytes: !expectsContinue
         case .source: false
         }
+    }
+}
+
+/// The memory of a sent head, for the next one, which the whole process reuses like ``ReceiveMemory``.
+package enum HeadMemory {
+    /// The largest head whose memory is reused, in bytes.
+    private static let limit = 4096
+    private static let spare = Mutex<[UInt8]?>(nil)
+
+    /// Returns the memory of a former head, or none.
+    package static func take() -> [UInt8] { (spare.withLockIfAvailable { $0.take() } ?? nil) ?? [] }
+
+    /// Returns the memory of a head that was sent. If a copy of the head still exists, the memory is not overwritten.
+    package static func give(_ head: [UInt8]) {
+        if head.capacity <= limit { _ = spare.withLockIfAvailable { $0 = head } }
     }
 }
 

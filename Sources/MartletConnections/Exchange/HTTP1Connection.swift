@@ -84,7 +84,7 @@ package final class HTTP1Connection: Sendable {
     var isResponseFinished: Bool { state.withLock { $0.machine.isResponseFinished } }
 
     /// The fields after the body, once it is complete.
-    var trailers: FieldBlock? { state.withLock { $0.trailers } }
+    var trailers: Trailers? { state.withLock { $0.trailers } }
 
     var hasReceivedAnyByte: Bool { state.withLock { $0.machine.hasReceivedAnyByte } }
 
@@ -172,6 +172,13 @@ package final class HTTP1Connection: Sendable {
     }
 }
 
+/// The fields after a body. An object, because copying an optional block costs more, and most responses have none.
+final class Trailers: Sendable {
+    let fields: FieldBlock
+
+    init(_ fields: FieldBlock) { self.fields = fields }
+}
+
 extension HTTP1Connection {
     /// The result of a step that reads the head of the response.
     enum HeadStep: Sendable {
@@ -202,19 +209,21 @@ extension HTTP1Connection {
         var machine: ClientMachine
         var buffer = ReceiveBuffer()
         var pending = Pending()
-        var trailers: FieldBlock?
+        var trailers: Trailers?
         var isRaw = false
 
         mutating func stepHead(_ stream: any ByteStream) -> HeadStep {
             do throws(WireError) {
                 while true {
-                    let received = try receive()
-                    buffer.consume(received.consumed)
-                    switch received.event {
-                    case .informational(let head): return .informational(head)
-                    case .head(let head, let framing): return .head(head, framing)
-                    case .body, .end: return .failure(.wire(WireError(.illegalEvent, at: 0)))
-                    case .needMoreBytes: break
+                    if !(buffer.isEmpty && machine.isHeadDue) {
+                        let received = try receive()
+                        buffer.consume(received.consumed)
+                        switch received.event {
+                        case .informational(let head): return .informational(head)
+                        case .head(let head, let framing): return .head(head, framing)
+                        case .body, .end: return .failure(.wire(WireError(.illegalEvent, at: 0)))
+                        case .needMoreBytes: break
+                        }
                     }
                     // No memory is allocated for a read that would find no bytes.
                     if buffer.isEmpty, !stream.mayHaveBytes { return .wait }
@@ -251,7 +260,7 @@ extension HTTP1Connection {
                     if isRaw, received.consumed > 0 {
                         // Framing is parsed as usual, and delivered like payload.
                         if case .end(let fields) = received.event {
-                            trailers = fields
+                            trailers = fields.map(Trailers.init)
                             machine.finish(leftoverByteCount: buffer.count - received.consumed)
                         }
                         pending = Pending(payload: received.consumed)
@@ -263,7 +272,7 @@ extension HTTP1Connection {
                         pending = Pending(payload: range.count, framing: received.consumed - range.upperBound)
                         continue
                     case .end(let fields):
-                        trailers = fields
+                        trailers = fields.map(Trailers.init)
                         buffer.consume(received.consumed)
                         machine.finish(leftoverByteCount: buffer.count)
                         return filled > 0 ? .bytes(filled, isLast: true) : .end

@@ -84,17 +84,15 @@ enum ReceiveMemory {
     /// The size of a block, in bytes: room for most heads, and for a small body after them.
     static let blockSize = 8 * 1024
 
-    /// A slot for a block: its address, or zero.
-    private final class Slot: Sendable { let address = Atomic<UInt>(0) }
-
-    /// The slots: one for each thread that is expected to receive at the same time.
-    private static let slots = (0..<4).map { _ in Slot() }
+    /// The slots, each with the address of a block, or zero: one for each thread that is expected to receive at the same
+    /// time.
+    private static let slots = InlineArray<4, Atomic<UInt>> { _ in Atomic(0) }
 
     /// Returns an uninitialized block of at least that many bytes, to be returned with ``give(_:)``.
     static func take(_ byteCount: Int) -> UnsafeMutableRawBufferPointer {
         if byteCount <= blockSize {
-            for slot in slots where slot.address.load(ordering: .relaxed) != 0 {
-                let address = slot.address.exchange(0, ordering: .acquiring)
+            for index in slots.indices where slots[index].load(ordering: .relaxed) != 0 {
+                let address = slots[index].exchange(0, ordering: .acquiring)
                 if let start = unsafe UnsafeMutableRawPointer(bitPattern: address) {
                     return unsafe UnsafeMutableRawBufferPointer(start: start, count: blockSize)
                 }
@@ -110,8 +108,8 @@ enum ReceiveMemory {
             return
         }
         let address = UInt(bitPattern: block.baseAddress)
-        for slot in slots where slot.address.load(ordering: .relaxed) == 0 {
-            if slot.address.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
+        for index in slots.indices where slots[index].load(ordering: .relaxed) == 0 {
+            if slots[index].compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
         }
         unsafe block.deallocate()
     }

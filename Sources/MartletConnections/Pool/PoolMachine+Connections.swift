@@ -9,7 +9,7 @@ extension PoolMachine {
     var countedCount: Int { connections.count - exemptCount }
 
     /// Whether connections have to be closed to satisfy the limits that apply to this host.
-    func isOverLimit(_ host: Int) -> Bool {
+    @inline(__always) func isOverLimit(_ host: Int) -> Bool {
         countedCount > amounts.total || hosts.records[host].counted > hosts.records[host].limit
     }
 
@@ -178,7 +178,7 @@ extension PoolMachine {
     }
 
     /// The time from which a connection must not carry another request, by its age and the server's `Keep-Alive`.
-    func useDeadline(_ index: Int) -> Instant {
+    @inline(__always) func useDeadline(_ index: Int) -> Instant {
         let oldAge = PoolAmounts.sum(connections.records[index].openedAt, amounts.age)
         return min(oldAge, connections.records[index].serverDeadline)
     }
@@ -290,7 +290,7 @@ extension PoolMachine {
 
     /// Whether a free connection of a host should be closed, so that the first blocked request gets its slot. Hosts are
     /// blocked only while the total limit is reached and no connection is idle.
-    func yieldsSlot(_ host: Int) -> Bool {
+    @inline(__always) func yieldsSlot(_ host: Int) -> Bool {
         guard let first = blocked.first, first.index != host, let own = hosts.records[host].queue.first,
             first.rank < own.rank, let candidate = hosts.records[first.index].waitersWithoutDial.first
         else { return false }

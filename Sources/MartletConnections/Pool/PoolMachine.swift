@@ -348,8 +348,10 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     // MARK: Queries
 
+    // These functions are inlined, because the compiler copies the whole machine for a call that only reads it.
+
     /// The state of a connection; `.gone` if its record was removed.
-    func state(of connection: PoolConnectionID) -> PoolConnectionRecord.State {
+    @inline(__always) func state(of connection: PoolConnectionID) -> PoolConnectionRecord.State {
         connections.index(of: connection).map { connections.records[$0].state } ?? .gone
     }
 

@@ -171,7 +171,7 @@ final class ExchangeStorage: Sendable {
     let method: HTTPRequest.Method
     private let fields: HTTPFields
     private let givenRequest: HTTPRequest?
-    let sentFields: FieldBlock
+    private let sent: SentFields
     let url: HTTPURL
     let head: ResponseHead
     let body: [UInt8]
@@ -191,7 +191,7 @@ final class ExchangeStorage: Sendable {
     init(_ answer: StreamedResponse, _ body: [UInt8], isCollected: Bool) {
         let call = answer.call
         (callNumber, method, fields, givenRequest) = (call.number, call.method, call.fields, call.givenRequest)
-        (sentFields, url) = (call.sentFields, call.url)
+        (sent, url) = (call.sent, call.url)
         (head, self.body) = (answer.head, body)
         isBodyCollected = isCollected && call.method != .head
         (trailers, interim) = (answer.trailers, answer.interim)
@@ -202,6 +202,7 @@ final class ExchangeStorage: Sendable {
     }
 
     var request: HTTPRequest { givenRequest ?? HTTPRequest(method: method, url: url, headers: fields) }
+    var sentFields: FieldBlock { sent.block }
 
     /// The response, converted once.
     var response: HTTPResponse {

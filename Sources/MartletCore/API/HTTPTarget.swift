@@ -265,7 +265,8 @@ extension HTTPHeaders {
     ///   - url: The URL of the request, for the error.
     ///   - base: Fields that come first, unless these fields contain one with the same name.
     package func checked(_ url: HTTPURL?, over base: HTTPFields = HTTPFields()) throws(HTTPError) -> HTTPFields {
-        if let error { throw error.about(nil, url) }
+        // The error is a large value, which is copied even if it is missing.
+        if rejection != nil, let error { throw error.about(nil, url) }
         if base.isEmpty { return fields }
         return HTTPFields(base.filter { !fields.contains($0.name) } + fields)
     }

@@ -22,14 +22,14 @@ final class GuardedState<State: Sendable>: Sendable {
 
     /// Changes the state and resumes the waiting tasks.
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
-        let (result, waiters) = content.withLock { content -> (Result, [UInt64: Waiter<Void>]) in
+        let (result, waiters) = content.withLock { content -> (Result, [UInt64: Waiter<Void>]?) in
             let result = body(&content.state)
             content.version += 1
-            guard !content.waiters.isEmpty else { return (result, [:]) }
+            guard !content.waiters.isEmpty else { return (result, nil) }
             defer { content.waiters = [:] }
             return (result, content.waiters)
         }
-        for waiter in waiters.values { waiter.resume(returning: ()) }
+        if let waiters { for waiter in waiters.values { waiter.resume(returning: ()) } }
         return result
     }
 

@@ -227,6 +227,7 @@ struct CallAttemptState {
             try exchange.send(request)
         }
         self.request = nil
+        HeadMemory.give(request.head)
         runner.call.observer?.requestSent()
     }
 
@@ -277,7 +278,10 @@ struct CallAttemptState {
     /// Starts the exchange on a connection.
     /// - Parameter waited: The time when the connection became available.
     @inline(never) mutating func begin(_ runner: CallRunner, on lease: Lease, since waited: MonotonicTime) -> Exchange {
-        self.waited = runner.call.start.advanced(by: waited.since(asked)).advanced(by: turnWait)
+        // In nanoseconds, because arithmetic with durations takes longer.
+        let wait = waited.nanoseconds - min(asked, waited).nanoseconds
+        self.waited = MonotonicTime(nanoseconds: runner.call.start.nanoseconds &+ wait)
+        if turnWait != .zero { self.waited = self.waited.advanced(by: turnWait) }
         let exchange = makeExchange(runner, lease)
         runner.control.begin(.exchanging(exchange))
         runner.control.tracer?.connected(exchange.isReused ? [] : lease.connection.tunnelHeads)

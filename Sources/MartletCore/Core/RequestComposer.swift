@@ -39,7 +39,7 @@ struct RequestComposer {
         let fields = call.fields
         let isChunked = prepared.isChunked
         let version: WireVersion = call.options.version == .http10 ? .http10 : .http11
-        var encoder = RequestEncoder()
+        var encoder = RequestEncoder(reusing: HeadMemory.take())
         try encoder.begin(method: call.method.rawValue, target: call.requestTarget, version: version)
         if !fields.isEmpty, let host = fields[.hostField] {
             try encoder.hostField(host)
@@ -90,7 +90,7 @@ struct RequestComposer {
         return ExchangeRequest(
             head: encoder.bytes, method: call.method.rawValue, version: version, body: prepared.body,
             expectsContinue: expectsContinue, continueWait: call.settings.configuration.continueTimeout,
-            wantsKeepAlive: version == .http11 && !call.sentFields.contains("connection", token: "close"),
+            wantsKeepAlive: version == .http11 && !call.sent.asksToClose,
             isRaw: call.options.returnsRawBody == true, ignoresLength: call.options.ignoresContentLength == true,
             acceptsProgress: call.options.onInterimResponse != nil,
             acceptsUpgrade: call.options.acceptsUpgrade && call.sentFields.contains("upgrade"),
@@ -237,8 +237,9 @@ struct RequestComposer {
         if prepared.isChunked, call.options.version == .http10 {
             throw rejection("HTTP/1.0 does not support chunked bodies: the body needs a length")
         }
-        let impliesBody = call.method == .post || call.method == .put || call.method == .patch
-        if prepared.length == nil, !prepared.isChunked, impliesBody {
+        if call.method != .get, prepared.length == nil, !prepared.isChunked,
+            call.method == .post || call.method == .put || call.method == .patch
+        {
             // These methods usually have a body, so its absence is sent as a length of 0 (RFC 9110 §8.6).
             prepared.length = 0
         }

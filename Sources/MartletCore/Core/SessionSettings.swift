@@ -140,15 +140,24 @@ package final class SessionSettings: Sendable {
         if let authorization = supplement?.authorization {
             block.append(name: "Authorization".utf8, value: authorization)
         }
-        return SentFields(block: block)
+        return SentFields(block)
     }
 }
 
 /// Header fields in the order they are sent.
-struct SentFields: Sendable {
+///
+/// A class, so that most requests share one object.
+final class SentFields: Sendable {
     let block: FieldBlock
     /// The fields as lines, if they were encoded before.
-    var lines: [UInt8]?
+    let lines: [UInt8]?
+    /// Whether the server is asked to close the connection.
+    let asksToClose: Bool
+
+    init(_ block: FieldBlock, lines: [UInt8]? = nil) {
+        (self.block, self.lines) = (block, lines)
+        asksToClose = block.contains("connection", token: "close")
+    }
 }
 
 /// The default fields of a session's requests, encoded once, for requests that set none of these fields: those of the
@@ -173,7 +182,7 @@ private final class DefaultFields: Sendable {
             var encoder = RequestEncoder()
             encoder.beginLines()
             for index in block.indices { try encoder.field(of: block, at: index) }
-            return SentFields(block: block, lines: encoder.bytes)
+            return SentFields(block, lines: encoder.bytes)
         }
         do throws(WireError) {
             asking = try encoded(acceptsContentCoding: true)

@@ -88,19 +88,18 @@ package enum ByteText {
     }
 }
 
-/// Searches that read eight bytes in each step. Bounds are checked once in each step, by making a span of exactly eight
-/// bytes: reads in it need no checks, and become one load.
+/// Searches that read eight bytes in each step, at any alignment. Each checks its range once, and loads only bytes of the
+/// span. In the marks of a word, the highest bit of each byte is exact, so that the lowest mark is the first byte.
 extension Span where Element == UInt8 {
-    /// The eight bytes from an index on, the first one in the lowest bits.
-    @inline(__always) private func word(at index: Int) -> UInt64 {
-        let bytes = extracting(index..<index &+ 8)
-        let low = UInt64(bytes[0]) | UInt64(bytes[1]) << 8 | UInt64(bytes[2]) << 16 | UInt64(bytes[3]) << 24
-        let high = UInt64(bytes[4]) | UInt64(bytes[5]) << 8 | UInt64(bytes[6]) << 16 | UInt64(bytes[7]) << 24
-        return low | high << 32
+    /// The eight bytes from an index on, the first one in the lowest bits. The caller has checked that they exist.
+    @inline(__always) func word(at index: Int) -> UInt64 {
+        assert(index >= 0 && index &+ 8 <= count)
+        return unsafe UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt64.self))
     }
 
     /// The index of the first LF within a range, or `nil`.
     @inline(__always) func firstLineFeed(in range: Range<Int>) -> Int? {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count)
         var index = range.lowerBound
         while index &+ 8 <= range.upperBound {
             let word = word(at: index) ^ 0x0A0A_0A0A_0A0A_0A0A
@@ -110,7 +109,7 @@ extension Span where Element == UInt8 {
             index &+= 8
         }
         while index < range.upperBound {
-            if self[index] == ByteClass.lineFeed { return index }
+            if unsafe self[unchecked: index] == ByteClass.lineFeed { return index }
             index &+= 1
         }
         return nil
@@ -118,36 +117,38 @@ extension Span where Element == UInt8 {
 
     /// The index of the first byte within a range that is invalid in a field value, or `nil`.
     @inline(__always) func firstInvalidValueByte(in range: Range<Int>) -> Int? {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count)
+        let lastWord = range.upperBound &- 8
         var index = range.lowerBound
+        while index <= lastWord {
+            let word = word(at: index)
+            let low = word & 0x7F7F_7F7F_7F7F_7F7F
+            // Marks the bytes below SP, and DEL, but no byte above ASCII. Of these only HTAB is valid.
+            let fromSpace = low &+ 0x6060_6060_6060_6060
+            let deletes = low &+ 0x0101_0101_0101_0101
+            let marks = (~fromSpace | deletes) & ~word & 0x8080_8080_8080_8080
+            if marks == 0 {
+                index &+= 8
+                continue
+            }
+            index &+= marks.trailingZeroBitCount >> 3
+            if unsafe self[unchecked: index] != ByteClass.tab { return index }
+            index &+= 1
+        }
         while index < range.upperBound {
-            // Also loads bytes after the range, such as the end of the line, and ignores them.
-            if index &+ 8 <= count {
-                let word = word(at: index)
-                let controls = (word &- 0x2020_2020_2020_2020) & ~word
-                let flipped = word ^ 0x7F7F_7F7F_7F7F_7F7F
-                let deletes = (flipped &- 0x0101_0101_0101_0101) & ~flipped
-                let within = range.upperBound &- index
-                let counted = within < 8 ? (1 as UInt64) << UInt64(within &* 8) &- 1 : .max
-                if (controls | deletes) & 0x8080_8080_8080_8080 & counted == 0 {
-                    index &+= 8
-                    continue
-                }
-            }
-            // Fewer than eight bytes are left, or one of these eight may be a control byte; only HTAB is valid.
-            let end = Swift.min(index &+ 8, range.upperBound)
-            while index < end {
-                if !ByteClass.isFieldValue(self[index]) { return index }
-                index &+= 1
-            }
+            if !ByteClass.isFieldValue(unsafe self[unchecked: index]) { return index }
+            index &+= 1
         }
         return nil
     }
 
     /// The index of the first byte within a range that is not a token byte, or the end of the range.
     @inline(__always) func endOfToken(in range: Range<Int>) -> Int {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count)
+        let lastWord = range.upperBound &- 8
         var index = range.lowerBound
         while index < range.upperBound {
-            if index &+ 8 <= range.upperBound {
+            if index <= lastWord {
                 // Nearly all bytes of names are letters and hyphens. These are skipped; others are checked one by one.
                 let word = word(at: index)
                 let letters = (word | 0x2020_2020_2020_2020) & 0x7F7F_7F7F_7F7F_7F7F
@@ -162,10 +163,29 @@ extension Span where Element == UInt8 {
                 }
                 index &+= others.trailingZeroBitCount >> 3
             }
-            if !ByteClass.isToken(self[index]) { return index }
+            let byte = unsafe self[unchecked: index]
+            if byte == UInt8(ascii: ":") || !ByteClass.isToken(byte) { return index }
             index &+= 1
         }
         return index
+    }
+
+    /// The field line from an index on, with the index after its line end, if it is plain and ends before another index:
+    /// a name, a colon, a valid value, CR and LF. `nil` for an incomplete, empty, folded or invalid line. Finds the end
+    /// of the name, of the value and of the line in one pass.
+    @inline(__always) func plainField(from start: Int, before end: Int) -> (FieldBlock.Entry, next: Int)? {
+        let nameEnd = endOfToken(in: start..<end)
+        let afterName = nameEnd &+ 1
+        guard nameEnd > start, afterName < end, unsafe self[unchecked: nameEnd] == UInt8(ascii: ":"),
+            let lineEnd = firstInvalidValueByte(in: afterName..<end), lineEnd &+ 1 < end,
+            unsafe self[unchecked: lineEnd] == ByteClass.carriageReturn,
+            unsafe self[unchecked: lineEnd &+ 1] == ByteClass.lineFeed
+        else { return nil }
+        // All bytes of the value are valid: those up to SP are blanks.
+        var (valueStart, valueEnd) = (afterName, lineEnd)
+        while valueStart < valueEnd, unsafe self[unchecked: valueStart] <= ByteClass.space { valueStart &+= 1 }
+        while valueEnd > valueStart, unsafe self[unchecked: valueEnd &- 1] <= ByteClass.space { valueEnd &-= 1 }
+        return (FieldBlock.Entry(name: start..<nameEnd, value: valueStart..<valueEnd), lineEnd &+ 2)
     }
 
     @inline(never) func copied(_ range: Range<Int>) -> [UInt8] {

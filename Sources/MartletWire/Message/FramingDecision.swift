@@ -9,9 +9,9 @@ package enum ResponseKind: Sendable {
     /// The kind of response to a method; methods are case-sensitive.
     package init(method: String) {
         self =
-            switch method {
-            case "HEAD": .headOnly
-            case "CONNECT": .tunnel
+            switch method.utf8.count {
+            case 4 where method == "HEAD": .headOnly
+            case 7 where method == "CONNECT": .tunnel
             default: .ordinary
             }
     }
@@ -53,8 +53,8 @@ package struct FramingDecision: Equatable, Sendable {
     private static func framed(
         _ fields: FieldBlock, _ version: WireVersion, isStrict: Bool, ignoresLength: Bool = false
     ) throws(WireError) -> FramingDecision? {
-        let lengthField = ignoresLength ? nil : fields.firstIndex(of: "Content-Length")
-        if let codingField = fields.firstIndex(of: "Transfer-Encoding") {
+        let lengthField = ignoresLength ? nil : fields.firstIndex(ofKnown: "Content-Length")
+        if let codingField = fields.firstIndex(ofKnown: "Transfer-Encoding") {
             try checkTransferCodings(fields, from: codingField, version: version)
             if let lengthField, isStrict { throw WireError(.ambiguousFraming, at: fields.valueOffset(at: lengthField)) }
             return FramingDecision(framing: .chunked, permitsReuse: lengthField == nil)
@@ -105,6 +105,12 @@ package struct FramingDecision: Equatable, Sendable {
 
     /// The one value of all Content-Length fields and of the members of each (RFC 9112 §6.3 item 5).
     private static func contentLength(_ fields: FieldBlock, from first: Int) throws(WireError) -> UInt64 {
+        // Most lengths are one number in one field.
+        if case .value(let length) = DecimalNumber(fields.value(at: first)),
+            fields.firstIndex(ofKnown: "Content-Length", from: first + 1) == nil
+        {
+            return length
+        }
         var length: UInt64?
         var digitCount = 0
         var next: Int? = first
@@ -165,11 +171,11 @@ package struct KeepAliveHint: Equatable, Sendable {
     package private(set) var remainingUses: Int?
 
     /// Parses the hint of a head; members that are malformed or too large are ignored.
-    package init(_ fields: FieldBlock) {
-        var next = fields.firstIndex(of: "Keep-Alive")
+    package init(_ fields: borrowing FieldBlock) {
+        var next = fields.firstIndex(ofKnown: "Keep-Alive")
         while let index = next {
             for element in ElementList(fields.value(at: index)) { read(element) }
-            next = fields.firstIndex(of: "Keep-Alive", from: index + 1)
+            next = fields.firstIndex(ofKnown: "Keep-Alive", from: index + 1)
         }
     }
 

@@ -70,33 +70,67 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     package typealias Element = (name: String, value: String)
 
     /// The position of one field in ``storage``: offsets in the message, if it was received without line folds.
-    struct Entry: Sendable {
+    struct Entry: BitwiseCopyable, Sendable {
         var nameStart: UInt32
         var nameEnd: UInt32
         var valueStart: UInt32
         var valueEnd: UInt32
+
+        @inline(__always) init(name: Range<Int>, value: Range<Int>) {
+            nameStart = UInt32(truncatingIfNeeded: name.lowerBound)
+            nameEnd = UInt32(truncatingIfNeeded: name.upperBound)
+            valueStart = UInt32(truncatingIfNeeded: value.lowerBound)
+            valueEnd = UInt32(truncatingIfNeeded: value.upperBound)
+        }
     }
 
-    /// The bytes that the entries point into; may hold other bytes between them.
+    /// The bytes that the entries point into; may hold other bytes between them. After the bytes of a received block
+    /// are its entries, so that the block is one allocation.
     private(set) var storage: [UInt8] = []
+    /// The entries of a block that was changed or not received; empty if they are in ``storage``.
     private var entries: [Entry] = []
-    /// The lengths of all names, as a set of bits: a look-up of a name of another length returns immediately.
-    private var lengths: UInt64 = 0
+    /// The number of fields.
+    package private(set) var count = 0
+    /// The index in ``storage`` of the first entry of a received block.
+    private var entryStart = 0
+    /// The lengths and initials of all names, as a set of bits: a look-up of most other names returns immediately.
+    private var marks: UInt64 = 0
 
     package init() {}
 
     /// Creates a block of names and values, which only the encoders check. For servers and tests.
     package init(_ fields: [(String, String)]) { for (name, value) in fields { append(name: name, value: value) } }
 
-    init(storage: [UInt8], entries: [Entry]) {
-        (self.storage, self.entries) = (storage, entries)
-        for entry in entries { note(nameOf: entry) }
+    /// Creates a received block.
+    /// - Parameters:
+    ///   - bytes: The bytes of the message, up to the end of the fields.
+    ///   - marks: The ``mark(_:_:)`` of all names.
+    init(_ bytes: Span<UInt8>, _ entries: Span<Entry>, marks: UInt64) {
+        (count, entryStart, self.marks) = (entries.count, bytes.count, marks)
+        let byteCount = entryStart &+ count &* MemoryLayout<Entry>.stride
+        storage.reserveCapacity(byteCount)
+        storage.append(addingCapacity: byteCount) { output in
+            unsafe output.withUnsafeMutableBufferPointer { target, count in
+                let target = UnsafeMutableRawBufferPointer(target)
+                unsafe bytes.withUnsafeBytes { unsafe target.copyMemory(from: $0) }
+                let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: target[bytes.count...])
+                unsafe entries.withUnsafeBytes { unsafe rest.copyMemory(from: $0) }
+                count = byteCount
+            }
+        }
     }
 
-    private mutating func note(nameOf entry: Entry) { lengths |= FieldBlock.mark(entry.nameEnd &- entry.nameStart) }
+    @inline(__always) private func entry(at index: Int) -> Entry {
+        guard entries.isEmpty else { return entries[index] }
+        precondition(index >= 0 && index < count)
+        let offset = entryStart &+ index &* MemoryLayout<Entry>.stride
+        return unsafe storage.span.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Entry.self)
+    }
 
-    /// The bit of a name's length; the last bit represents all longer names.
-    private static func mark(_ length: UInt32) -> UInt64 { 1 << UInt64(Swift.min(length, 63)) }
+    /// The bit of a name's length and first byte, in any letter case.
+    @inline(__always) static func mark(_ length: Int, _ first: UInt8) -> UInt64 {
+        1 &<< UInt64(truncatingIfNeeded: length &+ Int(first & 0x1F) &* 21)
+    }
 
     /// Adds a field at the end.
     /// - Parameters:
@@ -106,32 +140,35 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
 
     /// Adds a field at the end, from bytes.
     package mutating func append(name: some Sequence<UInt8>, value: some Sequence<UInt8>) {
-        let nameStart = UInt32(truncatingIfNeeded: storage.count)
+        if entries.isEmpty { entries = indices.map { self.entry(at: $0) } }
+        let nameStart = storage.count
         storage.append(contentsOf: name)
-        let nameEnd = UInt32(truncatingIfNeeded: storage.count)
+        let nameEnd = storage.count
         storage.append(contentsOf: value)
-        let valueEnd = UInt32(truncatingIfNeeded: storage.count)
-        let entry = Entry(nameStart: nameStart, nameEnd: nameEnd, valueStart: nameEnd, valueEnd: valueEnd)
+        let entry = Entry(name: nameStart..<nameEnd, value: nameEnd..<storage.count)
         entries.append(entry)
-        note(nameOf: entry)
+        count += 1
+        if nameEnd > nameStart { marks |= FieldBlock.mark(nameEnd - nameStart, storage[nameStart]) }
     }
 
     // MARK: Collection
 
     /// The first index; always 0.
     package var startIndex: Int { 0 }
-    package var endIndex: Int { entries.count }
+    package var endIndex: Int { count }
     /// The field at an index, as strings.
     package subscript(position: Int) -> Element { (nameString(at: position), valueString(at: position)) }
 
     // MARK: One field
 
     package func name(at index: Int) -> ArraySlice<UInt8> {
-        storage[Int(entries[index].nameStart)..<Int(entries[index].nameEnd)]
+        let entry = entry(at: index)
+        return storage[Int(entry.nameStart)..<Int(entry.nameEnd)]
     }
 
     package func value(at index: Int) -> ArraySlice<UInt8> {
-        storage[Int(entries[index].valueStart)..<Int(entries[index].valueEnd)]
+        let entry = entry(at: index)
+        return storage[Int(entry.valueStart)..<Int(entry.valueEnd)]
     }
 
     /// The name at an index; names are ASCII.
@@ -141,18 +178,27 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     package func valueString(at index: Int) -> String { ByteText.string(value(at: index)) }
 
     /// The start of the value at an index: its offset in the message, if no line of the message was folded.
-    func valueOffset(at index: Int) -> Int { Int(entries[index].valueStart) }
+    func valueOffset(at index: Int) -> Int { Int(entry(at: index).valueStart) }
 
     // MARK: Looking up
 
     /// The first index from a start on whose name matches, in any letter case; `nil` without one.
     package func firstIndex(of name: String, from start: Int = 0) -> Int? {
-        let name = name.utf8.span
+        firstIndex(of: name.utf8.span, from: start)
+    }
+
+    /// The first index of a known name, like ``firstIndex(of:from:)``. A block without the name costs a few instructions.
+    @inline(__always) func firstIndex(ofKnown name: StaticString, from start: Int = 0) -> Int? {
+        guard marks & FieldBlock.mark(name.utf8CodeUnitCount, unsafe name.utf8Start.pointee) != 0 else { return nil }
+        return firstIndex(of: unsafe Span(_unsafeStart: name.utf8Start, count: name.utf8CodeUnitCount), from: start)
+    }
+
+    @inline(never) private func firstIndex(of name: Span<UInt8>, from start: Int) -> Int? {
+        guard !name.isEmpty, marks & FieldBlock.mark(name.count, name[0]) != 0 else { return nil }
         let length = UInt32(truncatingIfNeeded: name.count)
-        guard lengths & FieldBlock.mark(length) != 0 else { return nil }
         var index = start
-        while index < entries.count {
-            let entry = entries[index]
+        while index < count {
+            let entry = entry(at: index)
             if entry.nameEnd &- entry.nameStart == length, matches(entry, name) { return index }
             index += 1
         }
@@ -197,16 +243,18 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     }
 
     /// Whether the comma lists in all fields of a name contain a token, in any letter case (RFC 9110 §5.6.1).
-    package func contains(_ name: String, token: String) -> Bool {
+    package func contains(_ name: StaticString, token: String) -> Bool {
         let wanted = token.utf8.span
-        var next = firstIndex(of: name)
-        while let index = next {
-            for element in ElementList(value(at: index)) where ByteClass.equalsIgnoringCase(element, wanted) {
-                return true
+        guard var next = firstIndex(ofKnown: name), !wanted.isEmpty else { return false }
+        while true {
+            let value = value(at: next)
+            // Most values do not contain the first byte of the token, so their elements are not compared.
+            if value.contains(where: { ByteClass.lowercased($0) == ByteClass.lowercased(wanted[0]) }) {
+                for element in ElementList(value) where ByteClass.equalsIgnoringCase(element, wanted) { return true }
             }
-            next = firstIndex(of: name, from: index + 1)
+            guard let following = firstIndex(ofKnown: name, from: next + 1) else { return false }
+            next = following
         }
-        return false
     }
 }
 

@@ -104,6 +104,41 @@ struct IdleInspectionTests {
     }
 
     @Test(
+        "A lease that something still holds is not renewed, so that it cannot return the connection of a later exchange"
+    )
+    func renewedLease() async throws {
+        let loop = EventLoop.sharedOrStalled
+        let pool = ConnectionPool(limits: PoolLimits(), wireLimits: WireLimits(), loop: loop)
+        defer { pool.shutDown() }
+        var settings = DialSettings()
+        settings.connector = Identified(MockTransport(scripts: ServerScript(.awaitClose)))
+        let dialer = Dialer(settings: settings, loop: loop)
+        let destination = Destination(isSecure: false, host: "mock.test", port: 80)
+        func acquire() async throws -> Lease {
+            switch try pool.acquire(destination, by: dialer, ConnectionPool.Request()) {
+            case .lease(let lease): lease
+            case .ticket(let ticket): try await ticket.lease()
+            }
+        }
+        let held = try await acquire()
+        held.returnUnused()
+        let second = try await acquire()
+        #expect(second !== held && second.connection === held.connection)
+        held.release(isReusable: false)
+        held.returnUnused()
+        #expect(pool.snapshot.leased == 1 && pool.snapshot.idle == 0)
+        second.returnUnused()
+        // These leases are held by nothing after their return.
+        for _ in 1...3 {
+            let lease = try await acquire()
+            #expect(lease.connection === held.connection && lease.isReused)
+            #expect(pool.snapshot.leased == 1 && pool.snapshot.idle == 0)
+            lease.returnUnused()
+            #expect(pool.snapshot.leased == 0 && pool.snapshot.idle == 1)
+        }
+    }
+
+    @Test(
         "Directly after an exchange the socket is inspected only for requests that must not be retried",
         arguments: [false, true])
     func leftOut(alwaysChecksSocket: Bool) async throws {

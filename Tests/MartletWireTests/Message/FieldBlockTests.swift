@@ -76,4 +76,28 @@ struct FieldBlockTests {
         #expect(ByteText.latin1Bytes(ByteText.latin1(block.value(at: 1))) == [0xFC, 0x80, 0xFF])
         #expect(ByteText.latin1Bytes("\u{100}") == nil)
     }
+
+    @Test("Fields can be added to a received block, whose own fields stay", arguments: [0, 1, 40])
+    func addedToReceived(count: Int) throws {
+        let received = (0..<count).map { ("Name-\($0)", "value \($0)") }
+        let head = "HTTP/1.1 200 OK\r\n" + received.map { "\($0): \($1)\r\n" }.joined() + "\r\n"
+        var parser = HeadParser()
+        var block = try #require(try parser.parse(Array(head.utf8).span)).fields
+        let copy = block
+        block.append(name: "Added", value: "last")
+        #expect(block == FieldBlock(received + [("Added", "last")]))
+        #expect(block.firstIndex(of: "ADDED") == count)
+        #expect(copy == FieldBlock(received) && !copy.contains("added"))
+    }
+
+    @Test("A token is found in any element of any field, in any letter case, and only as a whole element")
+    func wholeElements() {
+        let block = FieldBlock([("Connection", "keep-alive"), ("connection", "Upgrade, CLOSE"), ("Other", "x")])
+        #expect(block.contains("Connection", token: "close"))
+        #expect(block.contains("CONNECTION", token: "Keep-Alive"))
+        #expect(!block.contains("Connection", token: "clos"))
+        #expect(!block.contains("Connection", token: "keep"))
+        #expect(!block.contains("Other", token: "close"))
+        #expect(!block.contains("Connection", token: ""))
+    }
 }

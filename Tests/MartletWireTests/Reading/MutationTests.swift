@@ -3,17 +3,6 @@ import Testing
 
 @Suite("Damaged messages")
 struct MutationTests {
-    /// A small generator with a fixed seed, so that a failure can be repeated.
-    private struct Generator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            let mixed = (state ^ (state >> 33)) &* 0xFF51_AFD7_ED55_8CCD
-            return mixed ^ (mixed >> 33)
-        }
-    }
-
     private static let messages = [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: one\r\n two\r\n\r\nhello",
         "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
@@ -23,7 +12,7 @@ struct MutationTests {
 
     @Test("A damaged response is read in the same way however it is split", arguments: 1...4)
     func responses(seed: UInt64) {
-        var generator = Generator(state: seed)
+        var generator = SeededGenerator(state: seed)
         for _ in 0..<400 {
             var bytes = Array(MutationTests.messages.randomElement(using: &generator)?.utf8 ?? "".utf8)
             damage(&bytes, &generator)
@@ -38,7 +27,7 @@ struct MutationTests {
 
     @Test("No name, value or reason ever contains a line end or NUL", arguments: 5...6)
     func cleanFields(seed: UInt64) {
-        var generator = Generator(state: seed)
+        var generator = SeededGenerator(state: seed)
         for _ in 0..<400 {
             var bytes = Array(MutationTests.messages.randomElement(using: &generator)?.utf8 ?? "".utf8)
             damage(&bytes, &generator)
@@ -53,7 +42,7 @@ struct MutationTests {
     }
 
     /// Changes, drops, duplicates or adds some bytes, mostly significant ones.
-    private func damage(_ bytes: inout [UInt8], _ generator: inout Generator) {
+    private func damage(_ bytes: inout [UInt8], _ generator: inout SeededGenerator) {
         let telling = Array("\r\n :;,\t\0 0159aFx-+\u{7F}\u{FC}".utf8)
         for _ in 0..<Int.random(in: 0...3, using: &generator) {
             guard let index = bytes.indices.randomElement(using: &generator) else { return }
@@ -66,7 +55,7 @@ struct MutationTests {
         }
     }
 
-    private func pieces(_ bytes: [UInt8], _ generator: inout Generator) -> [[UInt8]] {
+    private func pieces(_ bytes: [UInt8], _ generator: inout SeededGenerator) -> [[UInt8]] {
         var pieces: [[UInt8]] = []
         var start = 0
         while start < bytes.count {

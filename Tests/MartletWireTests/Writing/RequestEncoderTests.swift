@@ -38,6 +38,17 @@ struct RequestEncoderTests {
         #expect(text == "GET /a?b=c%20d HTTP/1.1\r\nHost: example.com\r\nX-A: b, c\r\nEmpty: \r\n\r\n")
     }
 
+    @Test("Reused memory leaves no bytes in a head, and a copy of its former contents is unchanged")
+    func reusedMemory() throws {
+        let former = Array("GET /secret HTTP/1.1\r\n\r\n".utf8)
+        var encoder = RequestEncoder(reusing: former)
+        #expect(encoder.bytes.isEmpty)
+        try encoder.begin(method: "PUT", target: "/")
+        encoder.end()
+        #expect(encoder.bytes == Array("PUT / HTTP/1.1\r\n\r\n".utf8))
+        #expect(former == Array("GET /secret HTTP/1.1\r\n\r\n".utf8))
+    }
+
     @Test(
         "Other forms of a target and HTTP/1.0 are written unchanged",
         arguments: ["*", "http://a/b", "a:443", "/"])
