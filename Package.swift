@@ -39,6 +39,7 @@ let package = Package(
         .library(name: "Martlet", targets: ["Martlet"]),
         .library(name: "MartletCore", targets: ["MartletCore"]),
         .library(name: "MartletXML", targets: ["MartletXML"]),
+        .library(name: "MartletMetalink", targets: ["MartletMetalink"]),
         .library(name: "MartletImages", targets: ["MartletImages"]),
         .library(name: "MartletTesting", targets: ["MartletTesting"]),
         .library(name: "MartletUploads", targets: ["MartletUploads"]),
@@ -133,11 +134,13 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "MartletHSTS",
-            dependencies: ["MartletWire", "MartletURL", "MartletTransport", "MartletStorage", systemPackage],
+            dependencies: [
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletContent", systemPackage,
+            ],
             swiftSettings: strict),
         .target(
             name: "MartletNetwork",
-            dependencies: ["CMartletLinux", "MartletURL", "MartletTransport", systemPackage],
+            dependencies: ["CMartletLinux", "MartletURL", "MartletTransport", "MartletStorage", systemPackage],
             swiftSettings: strict),
         .target(
             name: "MartletCaching",
@@ -210,6 +213,10 @@ let package = Package(
             name: "MartletXML", dependencies: ["CMartletExpat", "MartletContent", "MartletCore", "MartletStreams"],
             swiftSettings: strict),
         .target(
+            name: "MartletMetalink",
+            dependencies: ["MartletContent", "MartletCore", "MartletDownloads", "MartletStreams", "MartletXML"],
+            swiftSettings: strict),
+        .target(
             name: "MartletImages",
             dependencies: [
                 "MartletCore", "MartletNetwork", "MartletCaching",
@@ -242,8 +249,8 @@ let package = Package(
             name: "MartletCLI",
             dependencies: features + [
                 "MartletWire", "MartletTransport", "MartletStorage", "MartletCache", "MartletContent",
-                "MartletCore", "MartletDownloads", "Martlet", "MartletUploads", "MartletWebSocket", "MartletTesting",
-                "MartletDemo", argumentParser, httpTypes, systemPackage,
+                "MartletCore", "MartletDownloads", "Martlet", "MartletMetalink", "MartletUploads", "MartletWebSocket",
+                "MartletTesting", "MartletDemo", argumentParser, httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         // The checks of the fuzzer, as functions of bytes, so that the tests replay inputs without the fuzzer.
@@ -252,7 +259,7 @@ let package = Package(
             dependencies: features + [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletCache",
                 "MartletCredentials", "MartletContent", "MartletCore", "MartletDownloads", "MartletOffline",
-                "MartletXML", "MartletImages", "MartletWebSocket", "MartletTesting", httpTypes,
+                "MartletXML", "MartletMetalink", "MartletImages", "MartletWebSocket", "MartletTesting", httpTypes,
             ],
             path: "Fuzz/MartletFuzzing", swiftSettings: strict),
         // This benchmark uses package declarations, so it cannot have its own package like the other benchmarks.
@@ -332,6 +339,13 @@ let package = Package(
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
                 "MartletCredentials", "MartletContent", "MartletCore", "MartletDownloads", "Martlet",
                 "MartletTesting", "MartletTestSupport", "MartletDownloadsChild", systemPackage,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "MartletMirrorsTests",
+            dependencies: features + [
+                "MartletWire", "MartletTransport", "MartletStorage", "MartletContent", "MartletCore",
+                "MartletDownloads", "Martlet", "MartletMetalink", "MartletTesting", "MartletTestSupport", systemPackage,
             ],
             swiftSettings: strict),
         // A child process of the tests of downloads, which shares a directory with them and is killed.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the documentation of all libraries as one static site: the pages of Sources/Martlet/Martlet.docc and the API of
-# the products Martlet, MartletUploads, MartletWebSocket, MartletXML, MartletImages and MartletTesting. Any warning of
-# DocC is an error.
+# the products Martlet, MartletUploads, MartletWebSocket, MartletMetalink, MartletXML, MartletImages and
+# MartletTesting. Any warning of DocC is an error.
 #
 #   Scripts/docs.sh OUTPUT [BASE]   OUTPUT: the directory to write; BASE: the path that the site is served under
 #
@@ -27,7 +27,7 @@ for map in Sources/*/module.modulemap "$build/CMartletLinux.build/module.modulem
     "$packages"/swift-system/Sources/*/include/module.modulemap; do
     arguments+=(-Xcc "-fmodule-map-file=$(realpath "$map")")
 done
-for module in Martlet MartletUploads MartletWebSocket MartletXML MartletImages MartletTesting; do
+for module in Martlet MartletUploads MartletWebSocket MartletMetalink MartletXML MartletImages MartletTesting; do
     "$toolchain/swift-symbolgraph-extract" -module-name "$module" "${arguments[@]}" -output-dir "$graphs" \
         -minimum-access-level public -emit-extension-block-symbols -skip-synthesized-members \
         -experimental-allowed-reexported-modules="$([ "$module" = Martlet ] && printf %s "$reexported")"

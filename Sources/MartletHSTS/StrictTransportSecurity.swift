@@ -1,3 +1,4 @@
+import MartletContent
 import MartletWire
 
 /// The value of a `Strict-Transport-Security` field (RFC 6797 §6.1).

@@ -149,6 +149,8 @@ struct DownloadText: Sendable {
         case .retrying(let error, let delay, _):
             return "\(safe(name)): \(safe(error.message)); retrying in \(ProgressText.time(delay))"
         case .verifying: return "\(safe(name)): verifying"
+        case .urlUsed(let url): return "\(safe(name)): receives from \(safe(url.redacted))"
+        case .urlFailed(let url, let error): return "\(safe(name)): \(safe(url.redacted)): \(safe(error.message))"
         case .started, .finished, .failed, .paused, .cancelled: return nil
         }
     }
@@ -159,6 +161,7 @@ struct DownloadText: Sendable {
         case .rangesRejected: "the server does not send the missing range"
         case .notResumable: "the response has no validator to compare with"
         case .overlapDiffers: "the bytes on disk differ from the server's"
+        case .otherURL: "another URL may have another file"
         }
     }
 
@@ -283,7 +286,7 @@ struct DownloadScheduler: Sendable {
         var first = 0
     }
 
-    private let hosts: [String]
+    private var hosts: [String]
     private let limit: Int
     private let limitPerHost: Int
     private var states: [String: Host] = [:]
@@ -332,4 +335,7 @@ struct DownloadScheduler: Sendable {
     }
 
     mutating func stop() { isStopped = true }
+
+    /// Adds a download after the others.
+    mutating func add(host: String) { hosts.append(host) }
 }

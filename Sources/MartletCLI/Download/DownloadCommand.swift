@@ -15,6 +15,9 @@ struct DownloadCommand: WordsCommand {
             let bytes = try InputFile.contents(of: name)
             lists += try DownloadList.entries(of: bytes, named: name, disablesGlobbing: group.disablesGlobbing)
         }
+        for name in group.download.metalinks {
+            lists += try MetalinkList.entries(of: try InputFile.contents(of: name), named: name)
+        }
         let caller = try await CredentialPlan.load(group)
         var plans = try DownloadPlan.plans(for: group, lists: lists, caller: caller)
         let session = ProgramSessions.shared.make(try await configuration(group, plans))
@@ -48,8 +51,8 @@ struct DownloadCommand: WordsCommand {
         -> SessionConfiguration
     {
         let usesTLS =
-            group.redirects.followsRedirects || group.download.stateDirectory != nil
-            || plans.contains { $0.url.scheme == .https }
+            group.redirects.followsRedirects || group.download.stateDirectory != nil || group.download.followsMetalink
+            || plans.contains { $0.url.scheme == .https || $0.options.mirrors.contains { $0.scheme == .https } }
         var configuration = try await SessionPlan.configuration(for: group, usesTLS: usesTLS, jar: CookiePlan.makeJar())
         if let rate = group.download.rate { configuration.bandwidth.total.download = .bytesPerSecond(rate) }
         // Six, as in browsers, or those of one file: many files with many segments must not look like an attack.
@@ -108,6 +111,13 @@ struct DownloadCommand: WordsCommand {
         .flag("--rename", "Use the name “name (1).ext” if the file exists", \.download.options.collision, .rename),
         .toggle(
             "-R, --remote-time", "Set the file's time to Last-Modified", \.download.options.preservesModificationTime),
+        .list("--metalink FILE", "Download the files of a Metalink document; - for standard input", metalinks) { $0 },
+        .toggle("--follow-metalink", "Download the files of a downloaded Metalink document, the default", follows),
+        .value("--mirror URL", "Add another URL of the file of the one URL; repeatable") {
+            (group, text) throws(UsageError) in
+            let url = try CommandLineURL.completed(text, disablesGlobbing: group.disablesGlobbing)
+            group.download.options.mirrors.append(try CommandLineURL.parsed(url))
+        },
         .value("--checksum NAME=HEX", "Verify the file of the one URL: sha256, sha512, sha1 or md5") {
             (group, text) throws(UsageError) in
             try check(group.download.options.checksum == nil, "needs exactly one URL; for several, write a list (-i)")
@@ -118,6 +128,8 @@ struct DownloadCommand: WordsCommand {
             \.download.options.durability, .unsynced),
     ]
 
+    private static let metalinks: CurlOption.Setting<[String]> = \.download.metalinks
+    private static let follows: CurlOption.Setting<Bool> = \.download.followsMetalink
     private static let retry: CurlOption.Setting<Int> = \.download.options.retry.maximumRetries
     private static let perHost: CurlOption.Setting<Int> = \.download.fileLimitPerHost
     private static let directory: CurlOption.Setting<String?> = \.download.directory

@@ -12,8 +12,10 @@ enum DownloadJSON {
           json    JSON objects, one per line. Each has "event". All but "warning", "progress" and "ended" have "id" (the
                   number of the file, from 1), "name" and "url". These events are always printed:
                     started    resumed: bytes of earlier runs
-                    restarted  reason: changed, rangesRejected, notResumable or overlapDiffers
+                    restarted  reason: changed, rangesRejected, notResumable, overlapDiffers or otherURL
                     retrying   code, message, delay in seconds, failures: consecutive ones
+                    urlUsed    source: the URL of several from which bytes arrive for the first time
+                    urlFailed  source, code, message: another URL is used
                     verifying  all bytes have been received
                     finished   path, bytes, resumed, received, verified: checksums
                     failed     code, message, exit: the exit code, kept: bytes on disk
@@ -30,7 +32,12 @@ enum DownloadJSON {
           https://example.com/disk.img
             out=disk-1.img
             checksum=sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+            mirror=https://mirror.example.com/disk.img
             header=X-Mirror: 2
+
+        METALINK (RFC 5854): the files of a document get its names, in the directory of --dir. A word that ends in .meta4
+        and has no scheme is a document, and so is a downloaded file whose type is application/metalink4+xml or whose URL
+        ends in .meta4; it stays, and its files are then downloaded, too, without credentials, unless --state is given.
 
         QUEUES (--state DIR): the directory stores the downloads. Each run adds those of the command line and continues
         all of them, including failed ones; a run without URLs continues the stored ones. Only one program at a time can
@@ -62,6 +69,11 @@ enum DownloadJSON {
                 "retrying", subject,
                 ["code": error.code.rawValue, "message": error.message, "delay": delay, "failures": failures])
         case .verifying: line("verifying", subject)
+        case .urlUsed(let url): line("urlUsed", subject, ["source": url.redacted])
+        case .urlFailed(let url, let error):
+            line(
+                "urlFailed", subject,
+                ["source": url.redacted, "code": error.code.rawValue, "message": error.message])
         case .finished, .failed, .paused, .cancelled: nil
         }
     }

@@ -9,6 +9,8 @@ struct DownloadPlan: Sendable {
     let url: HTTPURL
     var options: DownloadOptions
     let target: DownloadTarget
+    /// Whether the files of a Metalink document are downloaded, too.
+    let followsMetalink: Bool
     /// The name of the file, if it is known.
     private let givenName: String?
     /// The name that is shown before the file's name is known.
@@ -24,17 +26,24 @@ struct DownloadPlan: Sendable {
     {
         let download = group.download
         var entries: [DownloadListEntry] = []
+        var lists = lists
         for given in group.urls {
+            if MetalinkList.isFile(given) {
+                lists += try MetalinkList.entries(of: try InputFile.contents(of: given), named: given)
+                continue
+            }
             let text = try CommandLineURL.completed(given, disablesGlobbing: group.disablesGlobbing)
             entries.append(DownloadListEntry(place: "option -H", url: try CommandLineURL.parsed(text)))
         }
-        if !group.destinations.isEmpty || download.options.checksum != nil {
-            let option = group.destinations.isEmpty ? "--checksum" : "-o"
+        if !group.destinations.isEmpty || download.options.checksum != nil || !download.options.mirrors.isEmpty {
+            let option =
+                !group.destinations.isEmpty ? "-o" : download.options.checksum != nil ? "--checksum" : "--mirror"
             try check(
                 entries.count == 1 && lists.isEmpty && group.destinations.count <= 1,
                 "option \(option): needs exactly one URL; for several, write a list (-i) with a line for each")
             if case .named(let name)? = group.destinations.first { entries[0].output = name }
             entries[0].checksum = download.options.checksum
+            entries[0].mirrors = download.options.mirrors
         }
         entries += lists
         try check(!entries.isEmpty || download.stateDirectory != nil, "no URL was given; try martlet download --help")
@@ -48,9 +57,14 @@ struct DownloadPlan: Sendable {
         return plans
     }
 
-    private init(
-        _ entry: DownloadListEntry, _ group: TransferOptions, _ common: HeaderLines, number: Int,
-        _ caller: CredentialPlan, in directory: DownloadTarget
+    /// Creates the plan of an entry.
+    /// - Parameters:
+    ///   - common: The header fields of all entries without their own; `nil` if they were not parsed yet.
+    ///   - caller: The credentials; `nil` for a URL that a server named, which gets none.
+    ///   - directory: The directory of files without a name; `nil` if it was not made yet.
+    init(
+        _ entry: DownloadListEntry, _ group: TransferOptions, _ common: HeaderLines? = nil, number: Int,
+        _ caller: CredentialPlan?, in directory: DownloadTarget? = nil
     ) throws(UsageError) {
         let download = group.download
         (self.number, url) = (number, entry.url.withoutUserInfo)
@@ -63,25 +77,29 @@ struct DownloadPlan: Sendable {
             target = .file(path)
             givenName = name.string
         } else {
-            (target, givenName) = (directory, nil)
+            (target, givenName) = (directory ?? .directory(FilePath(download.directory ?? ".")), nil)
         }
         options = download.options
-        options.checksum = entry.checksum
+        (options.checksum, options.mirrors) = (entry.checksum, entry.mirrors)
+        options.expectedByteCount = entry.byteCount
+        followsMetalink = download.followsMetalink && caller != nil
         if let limit = group.sizeLimit { options.byteLimit = ByteCount(limit) }
-        let lines = entry.headers.isEmpty ? common : try DownloadPlan.fields(of: group, entry.headers)
+        let ready = entry.headers.isEmpty ? common : nil
+        let lines = try ready ?? DownloadPlan.fields(of: group, entry.headers)
         var fields = lines.fields
         options.request.omittedFields = lines.omitted
         if let timeout = group.connectTimeout { options.request.timeouts.connect = timeout }
         options.request.redirects = group.redirects.followsRedirects ? group.redirects : .doNotFollow
         options.request.usesCookies = CookiePlan.isActive(group)
-        caller.apply(to: &options.request, &fields, url: entry.url)
-        options.headers = HTTPHeaders(fields)
+        caller?.apply(to: &options.request, &fields, url: entry.url)
+        options.headers = caller == nil ? HTTPHeaders(fields).withoutSecrets : HTTPHeaders(fields)
     }
 
     /// Creates the plan of a download that is stored in the directory of `--state`.
     init(_ download: Download, number: Int) {
         (self.number, url, target) = (number, download.url, download.target)
         givenName = download.path?.lastComponent?.string
+        followsMetalink = false
         // The download's own options are stored in the directory.
         options = DownloadOptions()
     }
@@ -121,7 +139,11 @@ struct DownloadCommandOptions: Sendable {
     var directory: String?
     /// Files with lists of URLs; `-` is standard input.
     var lists: [String] = []
-    /// The options of every download. The checksum applies only to a single URL.
+    /// Metalink documents; `-` is standard input.
+    var metalinks: [String] = []
+    /// Whether the files of a downloaded Metalink document are downloaded, too.
+    var followsMetalink = true
+    /// The options of every download. The checksum and the mirrors apply only to a single URL.
     var options = DownloadOptions()
     var fileLimit = 3
     var fileLimitPerHost = 2
@@ -193,6 +215,7 @@ struct DownloadCredentials: Sendable {
 /// https://example.com/disk.img
 ///   out=disk-1.img
 ///   checksum=sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+///   mirror=https://mirror.example.com/disk.img
 ///   header=X-Mirror: 2
 /// ```
 enum DownloadList {
@@ -251,7 +274,8 @@ enum DownloadList {
             try check(entry.checksum == nil, "\(place): “checksum=” is given twice")
             entry.checksum = try UsageError.at(place) { () throws(UsageError) in try DownloadCommand.checksum(value) }
         case "header": entry.headers.append((place, value))
-        default: throw UsageError("\(place): “\(name)=” is not one of out=, checksum=, header=")
+        case "mirror": entry.mirrors.append(try url(value[...], false, place))
+        default: throw UsageError("\(place): “\(name)=” is not one of out=, checksum=, mirror=, header=")
         }
     }
 }
@@ -263,6 +287,10 @@ struct DownloadListEntry: Sendable {
     var url: HTTPURL
     var output: String?
     var checksum: Checksum?
+    /// `mirror=`: other URLs of the file.
+    var mirrors: [HTTPURL] = []
+    /// The length of the file, if a Metalink document has it.
+    var byteCount: UInt64?
     /// `header=`: header lines of its requests, each with its file and line.
     var headers: [(place: String, line: String)] = []
 }

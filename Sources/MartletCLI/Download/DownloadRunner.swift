@@ -22,7 +22,7 @@ struct DownloadRunner: Sendable {
         }
         let drawing = Task { await screen.run() }
         await starter.prepare()
-        let outcomes = await outcomes(runningDownloads)
+        let (outcomes, plans) = await outcomes(runningDownloads)
         // Stopped downloads are closed before the program ends. Without a signal so far, the next one ends it.
         if signal.value == nil { waiting.cancel() }
         await waiting.value
@@ -36,12 +36,14 @@ struct DownloadRunner: Sendable {
             return status
         }
         let status = ExitStatus(code: 128 + number)
-        await screen.finish(status, summaryMessage: await summaryMessage(outcomes))
+        await screen.finish(status, summaryMessage: await summaryMessage(outcomes, plans))
         return status
     }
 
-    private func outcomes(_ runningDownloads: RunningDownloads) async -> [Int: DownloadOutcome] {
-        await withTaskGroup(of: (Int, DownloadOutcome)?.self) { tasks in
+    /// The outcomes by number, and all plans: also those of Metalink documents.
+    private func outcomes(_ runningDownloads: RunningDownloads) async -> ([Int: DownloadOutcome], [DownloadPlan]) {
+        await withTaskGroup(of: (Int, DownloadOutcome, [DownloadListEntry])?.self) { tasks in
+            var plans = plans
             var scheduler = DownloadScheduler(
                 hosts: plans.map { $0.url.host }, limit: limits?.files ?? plans.count,
                 limitPerHost: limits?.perHost ?? plans.count)
@@ -61,19 +63,29 @@ struct DownloadRunner: Sendable {
                         do { try await run.plan.makeDirectory(&directories) } catch { run.directoryError = error }
                     }
                     runningCount += 1
-                    tasks.addTask { [run] in (index, await run.run()) }
+                    tasks.addTask { [run] in
+                        let (outcome, entries) = await run.run()
+                        return (index, outcome, entries)
+                    }
                 }
                 guard runningCount > 0, let ended = await tasks.next() else {
                     tasks.cancelAll()
-                    return outcomes
+                    return (outcomes, plans)
                 }
-                guard let (index, outcome) = ended else {
+                guard let (index, outcome, entries) = ended else {
                     tasks.cancelAll()
                     continue
                 }
                 runningCount -= 1
                 scheduler.end(index)
                 outcomes[plans[index].number] = outcome
+                for entry in entries {
+                    // The options were parsed before, for the document, and the name of the file is valid.
+                    guard let plan = try? DownloadPlan(entry, group, number: plans.count + 1, nil) else { continue }
+                    plans.append(plan)
+                    scheduler.add(host: plan.url.host)
+                    await screen.expectFile()
+                }
                 if outcome.status != nil, group.global.stopsAtFirstError {
                     scheduler.stop()
                     await runningDownloads.stop()
@@ -82,7 +94,7 @@ struct DownloadRunner: Sendable {
         }
     }
 
-    private func summaryMessage(_ outcomes: [Int: DownloadOutcome]) async -> String? {
+    private func summaryMessage(_ outcomes: [Int: DownloadOutcome], _ plans: [DownloadPlan]) async -> String? {
         let left = plans.filter { plan in if case .finished? = outcomes[plan.number] { false } else { true } }
         guard !left.isEmpty else { return nil }
         return DownloadText(usesUnicode: Environment.speaksUTF8).resumption(
@@ -103,7 +115,8 @@ struct DownloadRun: Sendable {
     private var retryTimeLimit: Duration? { runner.group.retries.timeLimit }
 
     /// Runs the download to its end. If the task is cancelled, returns after the events that are already buffered.
-    func run() async -> DownloadOutcome {
+    /// - Returns: The outcome, and the files of a Metalink document.
+    func run() async -> (DownloadOutcome, [DownloadListEntry]) {
         let download: Download
         do {
             if let directoryError { throw directoryError }
@@ -114,9 +127,7 @@ struct DownloadRun: Sendable {
                     plan.url, to: plan.target, options: plan.options)
                 let start = ContinuousClock.now
                 await controller.runOnce()
-                let outcome = DownloadRun.outcome(in: download.state) ?? .stopped
-                await end(download, outcome, since: start)
-                return outcome
+                return await end(download, DownloadRun.outcome(in: download.state) ?? .stopped, since: start)
             }
             download = try await runner.starter.begin(plan)
         } catch {
@@ -127,7 +138,7 @@ struct DownloadRun: Sendable {
                 default: .failed(HTTPError(.fileFailed, phase: .preparing, message: "\(error)", underlying: error))
                 }
             await screen.end(plan, outcome)
-            return outcome
+            return (outcome, [])
         }
         await runningDownloads.add(plan.number, download)
         // A queued download is not shown until its turn.
@@ -136,14 +147,26 @@ struct DownloadRun: Sendable {
         if screen.showsEvents { await screen.begin(plan, download) }
         let outcome = await follow(download)
         await runningDownloads.remove(plan.number)
-        await end(download, outcome, since: start)
-        return outcome
+        return await end(download, outcome, since: start)
     }
 
-    private func end(_ download: Download, _ outcome: DownloadOutcome, since start: ContinuousClock.Instant) async {
+    /// Reports the end of the download, and returns the outcome and the files of a Metalink document.
+    private func end(_ download: Download, _ reported: DownloadOutcome, since start: ContinuousClock.Instant) async
+        -> (DownloadOutcome, [DownloadListEntry])
+    {
+        var (outcome, entries) = (reported, [DownloadListEntry]())
+        // The queue of --state has its own limits, and no place for more downloads.
+        if case .finished(let result) = outcome, runner.limits != nil, plan.followsMetalink,
+            MetalinkList.isDocument(result)
+        {
+            do throws(HTTPError) { entries = try await MetalinkList.entries(of: result) } catch {
+                outcome = .failed(error)
+            }
+        }
         let isFinished = if case .finished = outcome { true } else { false }
         if screen.showsEvents || !isFinished { await screen.end(plan, outcome, of: download, since: start) }
         if isFinished { await runner.starter.forget(download) }
+        return (outcome, entries)
     }
 
     private func follow(_ download: Download) async -> DownloadOutcome {
@@ -209,7 +232,7 @@ struct DownloadRun: Sendable {
                 guard let retryTimeLimit, ContinuousClock.now - start + delay > retryTimeLimit else { continue }
                 await download.pause()
                 return .failed(error)
-            case .started, .restarted, .verifying: continue
+            case .started, .restarted, .verifying, .urlUsed, .urlFailed: continue
             }
         }
         return nil

@@ -2,7 +2,7 @@ import Martlet
 
 /// The displayed state of all downloads of a command line. Times are passed in, counted from its start.
 struct DownloadStatusTable: Sendable {
-    let fileCount: Int
+    var fileCount: Int
     private var trackers: [Int: DownloadTracker] = [:]
     private var finishedCount = 0
     private var failedCount = 0
@@ -157,6 +157,7 @@ struct DownloadTracker: Sendable {
             progress.completedByteCount = max(progress.completedByteCount, resumed)
             isVerifying = false
         case .restarted: isVerifying = false
+        case .urlUsed, .urlFailed: break
         case .retrying(_, let delay, let failures): wait = (time + delay, failures, progress.receivedByteCount)
         case .verifying:
             isVerifying = true
@@ -233,6 +234,9 @@ actor DownloadScreen {
     nonisolated var showsEvents: Bool { form.progress != .none }
 
     // MARK: Events
+
+    /// Expects one more file, of a Metalink document.
+    func expectFile() { board.fileCount += 1 }
 
     func begin(_ plan: DownloadPlan, _ download: Download) {
         sources[plan.number] = (download, plan.url.redacted)

@@ -2,7 +2,7 @@ public import MartletStorage
 public import MartletTransport
 import MartletURL
 import MartletWire
-public import SystemPackage
+import SystemPackage
 
 /// The public suffix list, as publicsuffix.org and Debian's package `publicsuffix` distribute it.
 ///

@@ -234,6 +234,10 @@ public enum DownloadEvent: Sendable {
     case restarted(RestartReason)
     /// A transient failure; the next attempt follows after the delay. `failures` counts since the last new byte.
     case retrying(HTTPError, after: Duration, failures: Int)
+    /// The first bytes of one of several URLs are used (``DownloadOptions/mirrors``). The URL has no user info.
+    case urlUsed(HTTPURL)
+    /// A request to one of several URLs failed. It is left for a while, or for the rest of the download.
+    case urlFailed(HTTPURL, HTTPError)
     /// All bytes are received and are compared with the checksums.
     case verifying
     /// The file is complete and has its name.
@@ -255,6 +259,9 @@ public enum DownloadEvent: Sendable {
         case notResumable
         /// The last 64 KiB of the received bytes differ from those of the server.
         case overlapDiffers
+        /// The file is fetched from another URL, which may have another file, or from only one URL, because the bytes
+        /// of several did not match the checksum.
+        case otherURL
     }
 }
 

@@ -48,6 +48,18 @@ public struct DownloadOptions: Sendable {
     /// `Content-Digest` of a response with the whole file. Without a checksum, the first request asks for a digest
     /// (`Want-Repr-Digest`).
     public var checksum: Checksum?
+    /// Other URLs of the same file, in the order of preference; none by default, ``mirrorLimit`` at most.
+    ///
+    /// The connections are spread over all URLs, most of them to the fastest. A URL that fails is left, and another one
+    /// continues at the byte reached; the download fails when all have failed. Bytes of several servers are mixed only
+    /// if their strong entity tags or `Repr-Digest` are equal, or ``checksum`` verifies the file; other mirrors are
+    /// used when all others have failed, and then for the whole file. If mixed bytes do not match the checksum, the
+    /// file is fetched again from one URL. Credentials are not sent to a mirror on another origin. A mirror of an
+    /// `https` URL has `https`, too, unless there is a SHA-2 checksum. User info is not written to disk.
+    public var mirrors: [HTTPURL] = []
+    /// The length of the file, if it is known before; a URL with a file of another length has failed. `nil`, the
+    /// default, for any length.
+    public var expectedByteCount: UInt64?
     /// The action if a file of the same name exists; ``Collision/fail`` by default.
     public var collision: Collision
     /// Whether an existing file is replaced: `true` for ``Collision/overwrite``, `false` for ``Collision/fail``.
@@ -94,13 +106,15 @@ public struct DownloadOptions: Sendable {
         retry: DownloadRetry = DownloadRetry(), stallTimeout: Duration = .seconds(30),
         checkpointInterval: Duration = .seconds(2), bandwidth: BandwidthRate? = nil, sequentialWindow: ByteCount? = nil,
         byteLimit: ByteCount = .unlimited, preservesModificationTime: Bool = false, durability: Durability = .synced,
-        headers: HTTPHeaders = HTTPHeaders(), request: RequestOptions = RequestOptions()
+        headers: HTTPHeaders = HTTPHeaders(), request: RequestOptions = RequestOptions(), mirrors: [HTTPURL] = [],
+        expectedByteCount: UInt64? = nil
     ) {
         (self.segments, self.checksum, self.collision, self.resumption) = (segments, checksum, collision, resumption)
         (self.retry, self.stallTimeout, self.checkpointInterval) = (retry, stallTimeout, checkpointInterval)
         (self.bandwidth, self.sequentialWindow, self.byteLimit) = (bandwidth, sequentialWindow, byteLimit)
         (self.preservesModificationTime, self.durability) = (preservesModificationTime, durability)
         (self.headers, self.request) = (headers, request)
+        (self.mirrors, self.expectedByteCount) = (mirrors, expectedByteCount)
     }
 }
 
@@ -109,7 +123,8 @@ public struct DownloadOptions: Sendable {
 extension DownloadOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case segments, checksum, collision, resumption, retry, stallTimeout, checkpointInterval, bandwidth
-        case sequentialWindow, byteLimit, preservesModificationTime, durability, headers, request
+        case sequentialWindow, byteLimit, preservesModificationTime, durability, headers, request, mirrors
+        case expectedByteCount
     }
 
     /// Decodes options.
@@ -139,6 +154,8 @@ extension DownloadOptions: Codable {
         try read(.durability, &durability)
         try read(.headers, &headers)
         try read(.request, &request)
+        try read(.mirrors, &mirrors)
+        expectedByteCount = try container.decodeIfPresent(UInt64.self, forKey: .expectedByteCount)
     }
 
     /// Encodes the options, without secrets.
@@ -162,6 +179,8 @@ extension DownloadOptions: Codable {
         for name in secretFields { headers[name] = nil }
         if !headers.isEmpty { try container.encode(headers, forKey: .headers) }
         try container.encode(request, forKey: .request)
+        if !mirrors.isEmpty { try container.encode(mirrors.map(\.withoutUserInfo), forKey: .mirrors) }
+        try container.encodeIfPresent(expectedByteCount, forKey: .expectedByteCount)
     }
 
     /// The options as they are stored: without credentials, and without ``request`` if that cannot be stored.

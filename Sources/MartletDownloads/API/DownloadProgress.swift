@@ -68,6 +68,8 @@ public struct DownloadResult: Hashable, Sendable, CustomStringConvertible {
     /// The measurements of the run that completed the file; `nil` if that was in an earlier process, and for an
     /// existing file (``DownloadOptions/Collision/skip``).
     public var metrics: DownloadMetrics?
+    /// The value of `Content-Type`; `nil` if this run has not seen it. Not stored.
+    package var contentType: String?
 
     /// Creates a result from its parts.
     public init(
@@ -97,6 +99,10 @@ public struct DownloadMetrics: Hashable, Sendable {
     public var restartCount = 0
     /// The maximum number of segments that were received at the same time, each on its own connection.
     public var connectionCount = 0
+
+    /// The number of bytes of the file received from each URL, also those before a restart. The URLs are those that
+    /// were given, without user info.
+    public var receivedByteCounts: [HTTPURL: UInt64] = [:]
 
     /// Creates measurements that are all zero.
     public init() {}

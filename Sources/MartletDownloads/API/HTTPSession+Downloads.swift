@@ -110,6 +110,7 @@ extension DownloadOptions {
         headers.fill(from: fields)
         _ = try headers.checked(url)
         try checksum?.check(url)
+        try checkMirrors(of: url)
         return url
     }
 }

@@ -3,7 +3,7 @@ import MartletStreams
 import Synchronization
 
 /// The record of the received bytes of a download, from which another run resumes. Its file is a ``RecordEnvelope``
-/// with the magic `MRTd`, version 1. It has no credentials: the URL has no user info.
+/// with the magic `MRTd`, version 1, or 2 with ``sources``. It has no credentials: the URL has no user info.
 package struct ResumeRecord: Hashable, Sendable {
     /// The URL, without user info.
     package var url: String
@@ -23,17 +23,28 @@ package struct ResumeRecord: Hashable, Sendable {
     package var modified: Int64?
     /// The run that wrote the record: random, new for each run.
     package var owner: UInt64
+    /// The representations of the bytes by URL, that of ``representation`` first; empty if all are of ``url``.
+    package var sources: [Source] = []
+
+    /// The representation of the bytes as one server describes it. The URL has no user info.
+    package struct Source: Hashable, Sendable {
+        package var url: String
+        package var representation: Representation
+    }
 
     package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
 
     package static let byteLimit = 1 << 20
     private static let envelope = RecordEnvelope(magic: "MRTd", version: 1, byteLimit: byteLimit)
+    /// The format of a record with several sources. Others keep the first version, which earlier programs can read.
+    private static let sourcesEnvelope = RecordEnvelope(magic: "MRTd", version: 2, byteLimit: byteLimit)
+    private static let sourceLimit: UInt8 = 101
     private static let rangeLimit = 32_768
     private static let textLimit = 65_536
 
     package var bytes: [UInt8] {
         // A record that is too long is encoded as empty, because it could not be read.
-        (try? ResumeRecord.envelope.encode(write)) ?? []
+        (try? (sources.isEmpty ? ResumeRecord.envelope : ResumeRecord.sourcesEnvelope).encode(write)) ?? []
     }
 
     private func write(_ writer: inout RecordWriter) {
@@ -41,10 +52,7 @@ package struct ResumeRecord: Hashable, Sendable {
         writer.write(generation)
         writer.write(isUnproven)
         writer.write(text: url)
-        writer.write(optional: representation.entityTag) { $1.write(counted: $0.bytes) }
-        writer.write(optional: representation.lastModified)
-        writer.write(representation.isLastModifiedStrong)
-        writer.write(optional: representation.coding)
+        writer.write(representation)
         writer.write(optional: total)
         writer.write(optional: modified)
         writer.write(digests)
@@ -55,12 +63,28 @@ package struct ResumeRecord: Hashable, Sendable {
             writer.write(range.lowerBound)
             writer.write(range.upperBound)
         }
+        guard !sources.isEmpty else { return }
+        writer.write(UInt8(truncatingIfNeeded: min(sources.count, Int(ResumeRecord.sourceLimit))))
+        for source in sources.prefix(Int(ResumeRecord.sourceLimit)) {
+            writer.write(text: source.url)
+            writer.write(source.representation)
+        }
     }
 
     /// Decodes a record.
     /// - Throws: An error for another format or version, damage, ranges out of order or past the end of the file.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> ResumeRecord {
-        try envelope.decode(bytes) { reader, _ throws(RecordReader.FieldError) in try ResumeRecord(&reader) }
+        try sourcesEnvelope.decode(bytes) { reader, version throws(RecordReader.FieldError) in
+            var record = try ResumeRecord(&reader)
+            guard version > 1 else { return record }
+            record.sources = try reader.list(of: UInt8.self, limit: sourceLimit, "sources") {
+                reader throws(RecordReader.FieldError) in
+                let url = try reader.text(limit: textLimit, "source")
+                return Source(url: url, representation: try reader.representation(textLimit))
+            }
+            guard !record.sources.isEmpty else { throw reader.makeError("sources") }
+            return record
+        }
     }
 }
 
@@ -70,14 +94,7 @@ extension ResumeRecord {
         generation = try reader.number("generation")
         isUnproven = try reader.flag("unproven")
         url = try reader.text(limit: ResumeRecord.textLimit, "URL")
-        representation = Representation()
-        if try reader.flag("entity tag") {
-            representation.entityTag = EntityTag(try reader.counted(limit: ResumeRecord.textLimit, "entity tag"))
-            guard representation.entityTag != nil else { throw reader.makeError("entity tag") }
-        }
-        representation.lastModified = try reader.optionalText(limit: ResumeRecord.textLimit, "Last-Modified")
-        representation.isLastModifiedStrong = try reader.flag("strong date")
-        representation.coding = try reader.optionalText(limit: ResumeRecord.textLimit, "coding")
+        representation = try reader.representation(ResumeRecord.textLimit)
         total = try reader.optionalNumber("total")
         modified = try reader.optionalNumber("modified")
         digests = try reader.checksums()
@@ -100,6 +117,13 @@ extension ResumeRecord {
 private let checksumLimit: UInt8 = 64
 
 extension RecordWriter {
+    fileprivate mutating func write(_ representation: Representation) {
+        write(optional: representation.entityTag) { $1.write(counted: $0.bytes) }
+        write(optional: representation.lastModified)
+        write(representation.isLastModifiedStrong)
+        write(optional: representation.coding)
+    }
+
     /// Writes the number of checksums and the checksums, 64 at most.
     mutating func write(_ checksums: [Checksum]) {
         let written = checksums.prefix(Int(checksumLimit))
@@ -112,6 +136,18 @@ extension RecordWriter {
 }
 
 extension RecordReader {
+    fileprivate mutating func representation(_ textLimit: Int) throws(FieldError) -> Representation {
+        var representation = Representation()
+        if try flag("entity tag") {
+            representation.entityTag = EntityTag(try counted(limit: textLimit, "entity tag"))
+            guard representation.entityTag != nil else { throw makeError("entity tag") }
+        }
+        representation.lastModified = try optionalText(limit: textLimit, "Last-Modified")
+        representation.isLastModifiedStrong = try flag("strong date")
+        representation.coding = try optionalText(limit: textLimit, "coding")
+        return representation
+    }
+
     /// Reads the number of checksums and the checksums.
     mutating func checksums() throws(FieldError) -> [Checksum] {
         try list(of: UInt8.self, limit: checksumLimit, "checksums") { reader throws(FieldError) in

@@ -9,6 +9,7 @@ extension DownloadMachine {
         -> Response
     {
         guard !isOver, let request = transfers[id] else { return (.leave, .cancelled, []) }
+        if request.source != lead { return mirrorResponseReceived(request, responseHead, now: now) }
         let decision = DownloadResponseRule.decision(
             request.asked, responseHead, known: known, former: former, total: plan?.total)
         if isAdditional(id), !decision.isUsableByAdditional { return (.leave, .crowded, []) }
@@ -26,7 +27,7 @@ extension DownloadMachine {
         case .changedPart: return restart(.changed, request, responseHead, now)
         case .rangeIgnored:
             // Without `If-Range`, the entity tag of each part proves its representation.
-            dropsCondition = true
+            sources[lead].dropsCondition = true
             return (.leave, .cancelled, [])
         case .unsatisfied(let total):
             guard let plan else {
@@ -82,6 +83,7 @@ extension DownloadMachine {
     ) -> Response {
         let id = request.id
         guard plan != nil else {
+            if let error = wrongLength(total, responseHead.url) { return (.leave, .rejected(error, .fail), []) }
             if let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
             adopt(responseHead, total: total)
             guard range.upperBound == total || mayRequestRanges else {
@@ -93,14 +95,23 @@ extension DownloadMachine {
             plan?.claim(id, range, now: now)
             plan?.responseReceived(after: now.since(request.time))
             receiving.insert(id)
-            return (.take(passingOver: skipped, comparing: 0, restartsTransfer: true), nil, fill(now))
+            return (.take(passingOver: skipped, comparing: 0, restartsTransfer: true), nil, reportUse(lead) + fill(now))
         }
         if plan?.total == nil { plan?.end(at: total) }
         if known?.hasCondition != true { isUnproven = true }
+        return take(request, responseHead, skipped, range, now)
+    }
+
+    /// Uses a response that has missing bytes of the file.
+    mutating func take(
+        _ request: DownloadRequest, _ responseHead: DownloadResponseHead, _ skipped: UInt64, _ range: Range<UInt64>,
+        _ now: MonotonicTime
+    ) -> Response {
+        let id = request.id
         // The range may start with bytes to compare, which are written and not claimed: only its end matters here.
         plan?.shorten(id, to: range.upperBound)
         plan?.responseReceived(after: now.since(request.time))
-        found(responseHead.url)
+        found(responseHead.url, by: request.source)
         receiving.insert(id)
         // If all bytes are written, the response contains only bytes to compare.
         guard range.byteCount > request.overlap || (range.byteCount == request.overlap && plan?.isComplete == true)
@@ -108,15 +119,16 @@ extension DownloadMachine {
             let why = "the response has too few bytes to be compared"
             return (.leave, .rejected(error(.rangeRejected, request, responseHead, why), .fail), [])
         }
-        return (.take(passingOver: skipped, comparing: request.overlap, restartsTransfer: false), nil, fill(now))
+        let effects = reportUse(request.source) + fill(now)
+        return (.take(passingOver: skipped, comparing: request.overlap, restartsTransfer: false), nil, effects)
     }
 
     /// Whether other transfers are active, which may still fetch the file even if this one cannot.
     private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
 
     /// Whether a request went to the URL of a redirect, which may have expired: the original URL is requested next.
-    private func isRedirected(_ request: DownloadRequest) -> Bool {
-        request.url.absoluteForm != original.absoluteForm
+    func isRedirected(_ request: DownloadRequest) -> Bool {
+        request.url.absoluteForm != sources[request.source].url.absoluteForm
     }
 
     /// Whether a digest proves that a response has another representation: it is the expected checksum, or has changed.
@@ -137,6 +149,9 @@ extension DownloadMachine {
         _ request: DownloadRequest, _ responseHead: DownloadResponseHead, _ reason: DownloadEvent.RestartReason,
         _ now: MonotonicTime
     ) -> Response {
+        if let total = responseHead.byteCount, let error = wrongLength(total, responseHead.url) {
+            return (.leave, .rejected(error, .fail), [])
+        }
         guard plan == nil else {
             let (action, end, effects) = restart(reason, request, responseHead, now)
             guard !isOver else { return (action, end, effects) }
@@ -151,11 +166,13 @@ extension DownloadMachine {
     private mutating func takeWhole(_ id: UInt64, _ responseHead: DownloadResponseHead, _ now: MonotonicTime)
         -> Response
     {
-        if let total = responseHead.byteCount, let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
+        if let total = responseHead.byteCount, let rejection = tooLarge(total) {
+            return (.leave, nil, fail(rejection))
+        }
         adopt(responseHead, total: responseHead.byteCount)
         plan?.claim(id, 0..<(responseHead.byteCount ?? .max), now: now)
         receiving.insert(id)
-        return (.take(passingOver: 0, comparing: 0, restartsTransfer: true), nil, [])
+        return (.take(passingOver: 0, comparing: 0, restartsTransfer: true), nil, reportUse(lead))
     }
 
     private func tooLarge(_ total: UInt64) -> HTTPError? {
@@ -171,11 +188,13 @@ extension DownloadMachine {
         _ reason: DownloadEvent.RestartReason, _ request: DownloadRequest, _ responseHead: DownloadResponseHead,
         _ now: MonotonicTime
     ) -> Response {
-        if let error = versionLimitError(reason, asked: request, responseHead) { return (.leave, nil, fail(error)) }
+        if let error = versionLimitError(reason, asked: request, responseHead) {
+            return hasMirrors ? (.leave, .rejected(error, .fail), []) : (.leave, nil, fail(error))
+        }
         return (.leave, .cancelled, cancelAll(but: request.id) + startGeneration(reason, now))
     }
 
-    private func versionLimitError(
+    func versionLimitError(
         _ reason: DownloadEvent.RestartReason, asked: DownloadRequest?, _ responseHead: DownloadResponseHead?
     ) -> HTTPError? {
         guard isLastGeneration else { return nil }
@@ -183,7 +202,7 @@ extension DownloadMachine {
             switch reason {
             case .changed: (.representationChanged, "the file changed on the server repeatedly")
             case .rangesRejected: (.rangeRejected, "the server does not return the requested ranges")
-            case .notResumable, .overlapDiffers:
+            case .notResumable, .overlapDiffers, .otherURL:
                 (.notResumable, "the transfer failed repeatedly, and nothing shows that the file is still the same")
             }
         let details = [asked.map { "requested \($0.asked.words)" }, responseHead.map { "received \($0.words)" }]
@@ -203,13 +222,20 @@ extension DownloadMachine {
         guard let request = transfers.removeValue(forKey: id) else { return [] }
         receiving.remove(id)
         let claim = plan?.claims[id]
+        measure(request, claim, now)
         plan?.release(id, now: now)
         guard !isOver else { return [] }
         // All bytes may have arrived before the connection broke.
         if case .differs = end {} else if plan?.isComplete == true { return complete() }
         switch end {
         case .finished:
-            if let claim, plan?.total == nil { plan?.end(at: claim.writtenEnd) }
+            if let claim, plan?.total == nil {
+                if let error = wrongLength(claim.writtenEnd, request.url) {
+                    forget()
+                    return failed(request, error, .fail, now, random())
+                }
+                plan?.end(at: claim.writtenEnd)
+            }
             if plan?.isComplete == true { return complete() }
             if let claim, !claim.range.isEmpty, claim.writtenEnd == claim.range.lowerBound {
                 return failed(request, emptyResponseError(request), .retry(after: nil), now, random())
@@ -217,7 +243,11 @@ extension DownloadMachine {
             return proceed(now)
         case .cancelled: return proceed(now)
         case .crowded:
-            ramp.rejected(active: transfers.count, now: now)
+            if hasMirrors {
+                limitConnections(of: request, now)
+            } else {
+                ramp.rejected(active: transfers.count, now: now)
+            }
             return proceed(now)
         case .differs:
             if let error = versionLimitError(.overlapDiffers, asked: request, nil) { return fail(error) }
@@ -231,7 +261,8 @@ extension DownloadMachine {
 
     /// Requests the missing bytes. Restarts if a broken transfer cannot be resumed.
     /// - Parameter isBroken: Whether the reason is a failure, after which the options allow a retry.
-    private mutating func proceed(afterFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
+    mutating func proceed(afterFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
+        if hasMirrors { return proceedWithMirrors(afterFailure: isBroken, now) }
         guard let plan, transfers.isEmpty, !plan.isComplete, !mayRequestRanges,
             !(options.resumption == .unverified && supportsRanges)
         else { return fill(now) }
@@ -248,6 +279,9 @@ extension DownloadMachine {
         _ request: DownloadRequest, _ error: HTTPError, _ action: DownloadRetryRule.Action, _ now: MonotonicTime,
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
+        if hasMirrors, !DownloadRetryRule.concernsAll(error) {
+            return sourceFailed(request, error, action, now, random())
+        }
         // A server that limits the number of connections rejects additional ones in many ways, and the system may have
         // no descriptor left. Only a failure that concerns all transfers, as of the local file, ends the others.
         let isBeyond = action == .fail && !DownloadRetryRule.concernsAll(error) && !transfers.isEmpty
@@ -283,7 +317,7 @@ extension DownloadMachine {
             wasSent: true, method: .get, url: request.url)
     }
 
-    private func error(
+    func error(
         _ code: HTTPError.Code, _ request: DownloadRequest, _ responseHead: DownloadResponseHead, _ why: String
     ) -> HTTPError {
         HTTPError(
@@ -292,7 +326,7 @@ extension DownloadMachine {
             method: .get, url: responseHead.url, status: responseHead.status)
     }
 
-    private func statusError(_ request: DownloadRequest, _ responseHead: DownloadResponseHead) -> HTTPError {
+    func statusError(_ request: DownloadRequest, _ responseHead: DownloadResponseHead) -> HTTPError {
         HTTPError(
             .unacceptableStatus, phase: .processingResponse,
             message: (request.range?.lowerBound ?? 0) == 0

@@ -50,11 +50,17 @@ package struct DownloadMachine: Sendable {
     /// The URL given by the caller.
     package let original: HTTPURL
     let options: DownloadOptions
-    /// The URL at which the file was found; `nil` if it is unknown or no longer valid.
-    var foundURL: HTTPURL?
+    /// The URLs of the file: ``original``, then the mirrors in the order of preference.
+    package var sources: [DownloadSource]
+    /// The index of the URL whose responses describe the file.
+    var lead = 0
+    /// Whether the file is fetched from one URL only, because bytes of several did not match the checksum.
+    var isExclusive = false
+    /// The required length of the file; `nil` for any.
+    var expectedByteCount: UInt64?
     /// The plan of the bytes; `nil` before the first response with bytes.
     package var plan: SegmentPlan?
-    /// The representation that the bytes belong to.
+    /// The representation that the bytes belong to, as ``lead`` describes it.
     package var known: Representation?
     /// The last discarded representation with a strong validator, until a response is accepted. Until then a response
     /// without a validator is not accepted as the file.
@@ -65,13 +71,10 @@ package struct DownloadMachine: Sendable {
     package var modified: Int64?
     /// The value of `Content-Disposition`; `nil` without one.
     package var disposition: String?
-    /// Whether the server supports ranges correctly, as far as known.
-    var supportsRanges = true
+    /// The value of `Content-Type`; `nil` without one, and for bytes of an earlier run.
+    var contentType: String?
     /// The request without `Range` after a rejected probe.
     var plainRequest = PlainRequest.notMade
-    /// Whether `If-Range` is omitted, because the server sent the whole file although it is unchanged. Each part then
-    /// has to prove its representation.
-    var dropsCondition = false
     /// The requests of the active transfers.
     package var transfers: [UInt64: DownloadRequest] = [:]
     /// The transfers that receive bytes.
@@ -111,17 +114,37 @@ package struct DownloadMachine: Sendable {
 
     /// Creates a download that has not started.
     package init(url: HTTPURL, options: DownloadOptions, now: MonotonicTime) {
-        (original, self.options) = (url, options)
+        (original, self.options, expectedByteCount) = (url, options, options.expectedByteCount)
+        sources = [DownloadSource(url)]
+        for mirror in options.mirrors where !sources.contains(where: { $0.url.absoluteForm == mirror.absoluteForm }) {
+            sources.append(DownloadSource(mirror))
+        }
         ramp = ConnectionRamp(limit: min(max(1, options.segments), 64), now: now)
         (began, lastCheckpoint) = (now, now)
     }
 
     // MARK: Inspection
 
+    /// The URL at which the lead's file was found; `nil` if it is unknown or no longer valid.
+    var foundURL: HTTPURL? {
+        get { sources[lead].foundURL }
+        set { sources[lead].foundURL = newValue }
+    }
+
+    /// The URL from which the file was received, without user info.
+    package var resultURL: HTTPURL { foundURL ?? sources[lead].url.withoutUserInfo }
+
+    /// Whether the lead supports ranges correctly, as far as known.
+    var supportsRanges: Bool {
+        get { sources[lead].supportsRanges }
+        set { sources[lead].supportsRanges = newValue }
+    }
+
     /// Whether a later run could reuse the bytes.
     package var isResumable: Bool {
         guard let plan, plan.writtenCount > 0 else { return false }
         return plan.isComplete || supportsRanges && (mayRequestRanges || options.resumption == .unverified)
+            || usesMirrors
     }
 
     /// Whether the only transfer has written all bytes, and there is no checksum to verify.
@@ -132,10 +155,10 @@ package struct DownloadMachine: Sendable {
     /// Whether parts can be requested: a condition makes their representation certain, or a checksum will verify it.
     var mayRequestRanges: Bool {
         guard supportsRanges, let known else { return false }
-        return known.hasCondition || (options.checksum != nil && known.coding == nil)
+        return known.hasCondition || (options.checksum != nil && known.coding == nil && !isExclusive)
     }
 
-    private var isSegmented: Bool { mayRequestRanges && known?.coding == nil && !isLastGeneration }
+    var isSegmented: Bool { mayRequestRanges && known?.coding == nil && !isLastGeneration }
 
     /// Whether the download may restart only after a failure. It then uses one connection, because each node of a
     /// server may have its own tag for the file.
@@ -152,10 +175,14 @@ package struct DownloadMachine: Sendable {
                 total: record.total, written: record.written, window: window,
                 takeoverThreshold: options.takeoverThreshold)
             self.plan = plan
+            restore(record)
             isUnproven = record.isUnproven || known?.hasCondition != true
             resumedByteCount = plan.writtenCount
-            if plan.isComplete { return [.emit(.started(resumedByteCount: resumedByteCount))] + complete() }
-            if !isResumable {
+            // The checksum that would have verified bytes of several servers may be gone.
+            let isMixed = record.isUnproven && record.sources.count > 1 && options.checksum == nil && digests.isEmpty
+            let isWrong = isMixed || plan.total.map { wrongLength($0, original) != nil } ?? false
+            if plan.isComplete, !isWrong { return [.emit(.started(resumedByteCount: resumedByteCount))] + complete() }
+            if isWrong || !isResumable {
                 forget()
                 effects.append(.emit(.restarted(.notResumable)))
             }
@@ -170,18 +197,27 @@ package struct DownloadMachine: Sendable {
     mutating func adopt(_ responseHead: DownloadResponseHead, total: UInt64?) {
         (known, former, digests) = (responseHead.representation, nil, responseHead.digests)
         (modified, disposition) = (responseHead.modified, responseHead.disposition)
+        contentType = responseHead.contentType
         plan = SegmentPlan(total: total, window: window, takeoverThreshold: options.takeoverThreshold)
-        found(responseHead.url)
+        sources[lead].representation = known
+        found(responseHead.url, by: lead)
     }
 
-    /// Records the URL of a response. The original URL is not replaced: its user info is still needed.
-    mutating func found(_ url: HTTPURL) { foundURL = url.absoluteForm == original.absoluteForm ? nil : url }
+    /// Records the URL of a response. The given URL is not replaced: its user info is still needed.
+    mutating func found(_ url: HTTPURL, by index: Int) {
+        sources[index].foundURL = url.absoluteForm == sources[index].url.absoluteForm ? nil : url
+    }
 
     mutating func forget() {
         if let known, known.hasCondition { former = known }
         (plan, known, digests) = (nil, nil, [])
         resumedByteCount = 0
-        (dropsCondition, isUnproven, hasUnsavedProgress) = (false, false, false)
+        (isUnproven, hasUnsavedProgress) = (false, false)
+        for index in sources.indices {
+            (sources[index].representation, sources[index].dropsCondition) = (nil, false)
+            // A mirror is compared with the next file again.
+            if sources[index].use == .wholeFile { sources[index].use = .parts }
+        }
     }
 
     /// Counts a restart, forgets the file, and reports the reason.
@@ -215,21 +251,22 @@ package struct DownloadMachine: Sendable {
     private mutating func next(_ now: MonotonicTime) -> DownloadRequest? {
         // No other request is made before the response to the first one.
         guard let plan else { return transfers.isEmpty ? first(now) : nil }
-        guard transfers.count < (isSegmented ? ramp.target : 1), !plan.isComplete else { return nil }
+        guard transfers.count < (isSegmented || usesMirrors ? ramp.target : 1), !plan.isComplete else { return nil }
         guard !transfers.keys.contains(where: { !receiving.contains($0) && transfers[$0]?.range == nil }) else {
             return nil
         }
+        guard let source = sourceOfNextPart(now) else { return nil }
         let id = lastTransfer + 1
         // Under our own rate limit, taking over a range only discards bytes in transit.
-        let (takesOver, inOnePiece) = (!pacing.isHeldBack, !mayRequestRanges)
+        let (takesOver, inOnePiece) = (!pacing.isHeldBack, source == lead && !mayRequestRanges)
         let others = transfers.isEmpty || !takesOver ? 0 : ramp.room(beside: transfers.count + 1)
         let claim = self.plan?.claim(id, takesOver: takesOver, inOnePiece: inOnePiece, others: others, now: now)
         guard let range = claim else { return nil }
         lastTransfer = id
-        var request = DownloadRequest(
-            id: id, url: foundURL ?? original, range: range, condition: dropsCondition ? nil : known?.condition,
-            time: now)
-        if !mayRequestRanges {
+        let condition = (source == lead ? known : sources[source].representation)?.condition
+        var request = makeRequest(
+            id, to: source, range, condition: sources[source].dropsCondition ? nil : condition, now)
+        if inOnePiece {
             // Only the bytes themselves can show that the file is unchanged.
             let written = self.plan?.writtenCount(before: range.lowerBound) ?? 0
             request.overlap = min(written, DownloadMachine.overlapByteCount)
@@ -241,9 +278,17 @@ package struct DownloadMachine: Sendable {
     private mutating func first(_ now: MonotonicTime) -> DownloadRequest {
         lastTransfer += 1
         let requestsRange = supportsRanges && ramp.limit > 1 && !isWhole && !isLastGeneration
+        return makeRequest(
+            lastTransfer, to: lead, requestsRange ? 0..<DownloadMachine.probeByteCount : nil, condition: nil, now)
+    }
+
+    private func makeRequest(
+        _ id: UInt64, to source: Int, _ range: Range<UInt64>?, condition: String?, _ now: MonotonicTime
+    ) -> DownloadRequest {
+        let url = sources[source].url
         return DownloadRequest(
-            id: lastTransfer, url: foundURL ?? original,
-            range: requestsRange ? 0..<DownloadMachine.probeByteCount : nil, condition: nil, time: now)
+            id: id, url: sources[source].foundURL ?? url, range: range, condition: condition, time: now,
+            source: source, isForeign: source != 0 && url.origin != original.origin)
     }
 
     /// Applies the number of connections that the condition of the network allows; `nil` for that of the options.
@@ -255,8 +300,9 @@ package struct DownloadMachine: Sendable {
         guard !isOver else { return [] }
         pacing.sample(hold)
         if let retryAt, now >= retryAt { self.retryAt = nil }
-        if isSegmented { ramp.update(active: receiving.count, isHeldBack: pacing.isHeldBack, now: now) }
-        var effects = fill(now)
+        if isSegmented || usesMirrors { ramp.update(active: receiving.count, isHeldBack: pacing.isHeldBack, now: now) }
+        var effects =
+            hasMirrors && transfers.isEmpty ? proceedWithMirrors(afterFailure: true, now) : fill(now)
         if hasUnsavedProgress, checkpointBegan == nil, now.since(lastCheckpoint) >= interval {
             (hasUnsavedProgress, checkpointBegan) = (false, now)
             effects.append(.checkpoint)
@@ -286,11 +332,14 @@ package struct DownloadMachine: Sendable {
         offset: UInt64, count: UInt64, wantsMore: Bool
     )? {
         receivedByteCount += count
-        guard !isOver, transfers[id] != nil, let accepted = plan?.accept(id, count, now: now) else { return nil }
+        guard !isOver, let source = transfers[id]?.source, let accepted = plan?.accept(id, count, now: now) else {
+            return nil
+        }
         ramp.add(accepted.count)
         if accepted.count > 0 {
             reached = max(reached, accepted.offset + accepted.count)
-            if reached > furthest { hasProgressed = true }
+            sources[source].byteCount += accepted.count
+            if reached > furthest { (hasProgressed, sources[source].failures) = (true, 0) }
         }
         return accepted
     }
@@ -334,6 +383,7 @@ package struct DownloadMachine: Sendable {
 
     /// Handles a wrong checksum: restarts once if bytes of several requests may belong to several representations.
     package mutating func mismatched(_ error: HTTPError, now: MonotonicTime) -> [Effect] {
+        if hasMirrors { return mismatchedWithMirrors(error, now) }
         guard isUnproven, !isLastGeneration else {
             isOver = true
             return [.fail(error)]

@@ -157,6 +157,8 @@ package struct DownloadResponseHead: Sendable {
     package var modified: Int64?
     /// The value of `Content-Disposition`; `nil` without one.
     package var disposition: String?
+    /// The value of `Content-Type`; `nil` without one.
+    package var contentType: String?
     package var url: HTTPURL
 
     /// Extracts the parts of a response head. `now` is in seconds since 1970.
@@ -170,7 +172,8 @@ package struct DownloadResponseHead: Sendable {
         case 1: part = ContentRange(parsing: ranges[0]).map(Part.range) ?? .unreadable(ranges[0])
         default: part = .unreadable(ranges.joined(separator: ", "))
         }
-        isMultipart = (fields.firstValue(of: "Content-Type") ?? "").lowercased().hasPrefix("multipart/byteranges")
+        contentType = fields.firstValue(of: "Content-Type")
+        isMultipart = (contentType ?? "").lowercased().hasPrefix("multipart/byteranges")
         self.byteCount = byteCount
         (representation, modified) = Representation.found(in: fields)
         retryAfter = fields.rawValues(of: "Retry-After").first.flatMap { RetryAfter($0, now: now) }?.delay
@@ -205,6 +208,10 @@ package struct DownloadRequest: Sendable {
     var time: MonotonicTime
     /// The number of bytes at the start of the range that are already received, and are requested for comparison.
     package var overlap: UInt64 = 0
+    /// The index of its URL among those of the file; 0 for that of the download.
+    package var source = 0
+    /// Whether the URL is a mirror on another origin than that of the download, which gets no credentials.
+    var isForeign = false
 
     /// The request as ``DownloadResponseRule`` needs it.
     var asked: DownloadResponseRule.Asked { DownloadResponseRule.Asked(range: range, isConditional: condition != nil) }

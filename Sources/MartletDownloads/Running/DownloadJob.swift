@@ -139,13 +139,15 @@ package final class DownloadJob: Sendable {
         var fields = try plan.options.headers.checked(request.url)
         if isCrossOrigin(request) {
             fields = fields.withoutSecrets
-            for name in redirects.fieldsOfOrigin { fields[name] = nil }
+            let secretFields = request.isForeign ? plan.options.secretFields : []
+            for name in redirects.fieldsOfOrigin.union(secretFields) { fields[name] = nil }
         }
         fields[.acceptEncoding] = "identity"
         fields[.range] = request.rangeField
         fields[.ifRange] = request.condition
-        // Wanted once: a digest of the file is also valid for the later parts.
-        if plan.options.checksum == nil, request.range?.lowerBound ?? 0 == 0, fields[.wantReprDigest] == nil {
+        // Wanted once, and until a mirror has proven its file: a digest of the file is also valid for the later parts.
+        let isUnknown = request.range?.lowerBound ?? 0 == 0 || request.source > 0 && request.condition == nil
+        if plan.options.checksum == nil, isUnknown, fields[.wantReprDigest] == nil {
             fields[.wantReprDigest] = DigestField.preferences
         }
         return HTTPRequest(method: .get, url: request.url, headers: fields)
@@ -160,8 +162,10 @@ package final class DownloadJob: Sendable {
 
     private var redirects: RedirectPolicy { plan.options.request.redirects ?? session.configuration.redirects }
 
-    /// Whether a redirect led to another origin than that of the URL, to which no credentials may be sent.
+    /// Whether a redirect led to another origin than that of the URL, or the URL is a mirror there: no credentials may
+    /// be sent.
     private func isCrossOrigin(_ request: DownloadRequest) -> Bool {
+        guard !request.isForeign else { return true }
         let urls = [url, session.settings.effective(url, plan.options.request)]
         return !urls.contains { $0.origin == request.url.origin } && !redirects.sendsCredentialsCrossOrigin
     }

@@ -33,7 +33,7 @@ extension DownloadRun {
             let record = ResumeRecord(
                 url: address, representation: known, total: plan.total, written: plan.written,
                 isUnproven: machine.isUnproven, generation: machine.generation, digests: machine.digests,
-                modified: machine.modified, owner: part.owner)
+                modified: machine.modified, owner: part.owner, sources: machine.recordedSources)
             return (part, record, machine.generation)
         }
     }
@@ -77,9 +77,10 @@ extension DownloadRun {
     /// Returns the file, if it has all bytes.
     private func complete(_ state: borrowing State) -> Complete? {
         guard let part = state.part, let total = state.machine.plan?.total else { return nil }
-        let result = DownloadResult(
+        var result = DownloadResult(
             path: FilePath(part.names.target), byteCount: total, resumedByteCount: state.machine.resumedByteCount,
-            receivedByteCount: state.machine.receivedByteCount, url: state.machine.foundURL ?? url.withoutUserInfo)
+            receivedByteCount: state.machine.receivedByteCount, url: state.machine.resultURL)
+        result.contentType = state.machine.contentType
         return (part, result, state.machine.modified, state.machine.digests)
     }
 

@@ -105,6 +105,7 @@ final class DownloadRun: Sendable {
             result.metrics = state.withLock { state in
                 state.metrics.duration = MonotonicTime.now().since(state.began)
                 state.metrics.restartCount = Int(state.machine.generation) - 1
+                state.metrics.receivedByteCounts = state.machine.receivedByteCounts
                 return state.metrics
             }
             return result

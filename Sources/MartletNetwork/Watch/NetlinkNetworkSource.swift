@@ -1,5 +1,6 @@
 import CMartletLinux
 import Glibc
+import MartletStorage
 import MartletTransport
 
 /// The network, as the kernel describes it by rtnetlink(7), in the network namespace of the calling thread.

@@ -46,11 +46,12 @@ struct LinkageTests {
         "expat": "MartletXML",
     ]
 
-    @Test("The martlet program loads neither an image codec nor an XML parser")
+    @Test("The martlet program loads no image codec")
     func programWithoutCodecs() throws {
         let needed = try ELFImage(contentsOf: buildDirectory.appendingPathComponent("martlet")).neededLibraries
         #expect(needed.contains("libc.so.6"), "the list was read")
-        for library in Self.owners.keys {
+        // The program parses Metalink documents with expat.
+        for (library, owner) in Self.owners where owner != "MartletXML" {
             #expect(!needed.contains { $0.hasPrefix("lib\(library).so") }, "lib\(library)")
         }
     }

@@ -5,8 +5,8 @@ import Testing
 struct SamplesTests {
     private static let samples =
         [
-            "Client", "Compression", "Downloads", "HSTS", "Images", "Offline", "Services", "Testing", "Uploads",
-            "WebSocket", "XML",
+            "Client", "Compression", "Downloads", "HSTS", "Images", "Mirrors", "Offline", "Services", "Testing",
+            "Upgrade", "Uploads", "WebSocket", "XML",
         ].map { "Tests/Martlet\($0)Tests/Samples" }
         + ["Examples/CircuitBreaker/Sources"]
     private static let pages = "Sources/Martlet/Martlet.docc"

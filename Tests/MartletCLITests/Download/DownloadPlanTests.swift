@@ -102,11 +102,24 @@ struct DownloadPlanTests {
         arguments: [
             [], ["-o", "f", "http://h/1", "http://h/2"], ["-o", "f", "-o", "g", "http://h/1"],
             ["--checksum", "md5=00000000000000000000000000000000", "http://h/1", "http://h/2"], ["-o", "f"],
+            ["--mirror", "http://m/f", "http://h/1", "http://h/2"], ["--mirror", "http://m/f"],
             ["-o", "..", "http://h/"], ["-o", "a/", "http://h/"], ["-o", "/", "http://h/"],
         ])
     func misfit(_ words: [String]) async throws {
         let error = try await #require(throws: UsageError.self) { try await plans(words) }
         #expect(error.status == .usage)
+    }
+
+    @Test("--mirror and mirror= add URLs of a file")
+    func mirrors() async throws {
+        let plan = try await plans(["--mirror", "m1/f", "--mirror", "https://m2/f", "http://h/f"])[0]
+        #expect(plan.options.mirrors.map(\.absoluteString) == ["http://m1/f", "https://m2/f"])
+        let listed = try await plans([], list: "http://h/1\n mirror=http://m/1\n mirror=m/2\nhttp://h/2\n")
+        #expect(
+            listed.map { $0.options.mirrors.map(\.absoluteString) } == [["http://m/1", "http://m/2"], []])
+        for words in [["--mirror", "ftp://m/f", "http://h/f"], ["--mirror", "", "http://h/f"]] {
+            await #expect(throws: UsageError.self) { try await plans(words) }
+        }
     }
 
     @Test("A state directory needs no URL")

@@ -20,9 +20,10 @@ final class FakeDownloads: DownloadBackend {
             self.plan = plan
         }
 
-        func finish() {
-            let result = DownloadResult(
-                path: FilePath(plan.name), byteCount: 10, receivedByteCount: 10, url: plan.url)
+        func finish(at path: String? = nil, contentType: String? = nil) {
+            var result = DownloadResult(
+                path: FilePath(path ?? plan.name), byteCount: 10, receivedByteCount: 10, url: plan.url)
+            result.contentType = contentType
             end(.finished(result), .finished(result))
         }
 

@@ -119,4 +119,55 @@ struct DownloadStormTests {
         }
         #expect(completed > 100, "\(completed)")
     }
+
+    @Test("Three hundred random runs with mirrors end, also if no file has the checksum, and mix no tagged versions")
+    func mirrors() async throws {
+        var (completed, shared) = (0, 0)
+        for seed in 1...300 as ClosedRange<UInt64> {
+            let servers = (0..<3).map { Server(seed: seed * 8 + $0) }
+            var random = SeededGenerator(seed: seed)
+            for index in 1...2 {
+                guard Bool.random(using: &random) else {
+                    servers[index].files = servers[0].files
+                    continue
+                }
+                for number in servers[index].files.indices {
+                    servers[index].files[number].version += 10 * index
+                    servers[index].files[number].tag = servers[index].files[number].tag.map {
+                        "\($0.dropLast())-\(index)\""
+                    }
+                    if Bool.random(using: &random) {
+                        servers[index].files[number].byteCount = servers[0].files[number].byteCount
+                    }
+                }
+            }
+            var choice = options(&random)
+            choice.mirrors = [try HTTPURL("http://one.example/a.bin"), try HTTPURL("http://two.example/a.bin")]
+            if Int.random(in: 0..<4, using: &random) == 0 { choice.expectedByteCount = servers[0].files[0].byteCount }
+            var download = try SimulatedDownload(choice) { request, _ in try servers[request.source].reply(request) }
+            download.chance = Double.random(in: 0...1, using: &random)
+            let speeds = (0..<8).map { _ in Double.random(in: 1e6...2e7, using: &random) }
+            download.speed = { id, _ in speeds[Int(id % 8)] }
+            download.run(seconds: 3_600, step: .milliseconds(100))
+            if download.isComplete {
+                completed += 1
+                let total = download.machine.plan?.total ?? 0
+                #expect(download.disk == RangeSet(total == 0 ? [] : [0..<total]), "seed \(seed)")
+                if download.machine.sources.count(where: { $0.byteCount > 0 }) > 1 { shared += 1 }
+                if let expected = choice.expectedByteCount { #expect(total == expected, "seed \(seed)") }
+            }
+            if download.mixedCount > 0, servers.allSatisfy({ $0.files.allSatisfy { $0.tag != nil } }) {
+                #expect(download.machine.isUnproven, "seed \(seed): \(download.mixedCount) bytes are mixed")
+            }
+            // Each mismatch leaves one server fewer, after one for the bytes of several.
+            for _ in 0..<12 where download.isComplete {
+                download.mismatch()
+                download.run(seconds: 3_600, step: .milliseconds(100))
+            }
+            #expect(download.error != nil, "seed \(seed): \(download.asked.suffix(5))")
+            #expect(download.activeCount == 0, "seed \(seed)")
+            if seed % 20 == 0 { await Task.yield() }
+        }
+        #expect(completed > 100 && shared > 30, "\(completed) complete, \(shared) from several servers")
+    }
 }

@@ -148,6 +148,15 @@ struct SimulatedDownload {
         }
     }
 
+    /// Rejects the complete file, as after a wrong checksum.
+    mutating func mismatch() {
+        outcome = nil
+        perform(
+            machine.mismatched(
+                HTTPError(.checksumMismatch, phase: .processingResponse, message: "another file", wasSent: true),
+                now: now))
+    }
+
     /// Stops the download from outside.
     mutating func stop() {
         perform(machine.stop())
