@@ -116,8 +116,8 @@ struct IdleInspectionTests {
         let destination = Destination(isSecure: false, host: "mock.test", port: 80)
         func acquire() async throws -> Lease {
             switch try pool.acquire(destination, by: dialer, ConnectionPool.Request()) {
-            case .lease(let lease): lease
-            case .ticket(let ticket): try await ticket.lease()
+            case .lease(let lease): return lease
+            case .ticket(let ticket): return try await ticket.lease()
             }
         }
         let held = try await acquire()
