@@ -16,8 +16,8 @@ SANITIZE_TARGETS ?= MartletTransportTests,MartletConnectionsTests
 TRAITS_TARGETS := MartletClientTests,MartletImagesTests,MartletCompressionTests,MartletServicesTests
 # The files of MartletClientTests that these tests need.
 TRAITS_FILES := Support,Decoding/BrotliTests.swift,Decoding/CodedBody.swift,Decoding/ContentCodingPlanTests.swift,Decoding/ContentDecoderTests.swift,Decoding/DecompressionBombTests.swift,Decoding/Deflated.swift,Decoding/ZstandardTests.swift,Events/CallMetersTests.swift,Events/CallSpanTests.swift,Hostile/HostileCodingTests.swift,Hostile/HostileReceipt.swift,Hostile/HostileRequest.swift,Hostile/HostileRoute.swift,Hostile/HostileScene.swift,Hostile/ReceiptBox.swift,Hostile/TemporaryDirectory.swift,Upload/DefaultFieldTests.swift
-TRAITS := Brotli,Zstandard,Metrics,Tracing,ImageDecoding,ServiceLifecycle
-TRAITS_FILTER ?= ^(MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests|MartletImagesTests\..*|MartletCompressionTests\..*|MartletServicesTests\.ServiceTests)/
+TRAITS := Brotli,Zstandard,Metrics,Tracing,ImageDecoding,ServiceLifecycle,Configuration
+TRAITS_FILTER ?= ^(MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests|MartletImagesTests\..*|MartletCompressionTests\..*|MartletServicesTests\.(ServiceTests|SettingsTests))/
 # Options for smaller programs: lld, compact relocations, no dynamic symbol table, and a section for each function, so
 # that unused functions are removed and equal ones are merged.
 SMALL := -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker -z \
@@ -43,7 +43,7 @@ test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (F
 	@Scripts/install.sh test
 	@Scripts/test.sh '$(FILTER)' --parallel
 
-test-traits: ## Run the tests of the package traits Brotli, Zstandard, Metrics, Tracing, ImageDecoding and ServiceLifecycle, with all of them enabled
+test-traits: ## Run the tests of the package traits Brotli, Zstandard, Metrics, Tracing, ImageDecoding, ServiceLifecycle and Configuration, with all of them enabled
 	@Scripts/install.sh traits
 	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) MARTLET_CLIENT_TEST_FILES=$(TRAITS_FILES) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits $(TRAITS) --scratch-path .build-traits
 

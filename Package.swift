@@ -25,6 +25,8 @@ let inMemoryTracing = Target.Dependency.product(
     name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
 let lifecycle = Target.Dependency.product(
     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
+let swiftConfiguration = Target.Dependency.product(
+    name: "Configuration", package: "swift-configuration", condition: .when(traits: ["Configuration"]))
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 /// The features above the core. A program links those that it imports.
@@ -56,6 +58,7 @@ let package = Package(
         .trait(
             name: "ServiceLifecycle",
             description: "Run download managers and offline queues as services of swift-service-lifecycle"),
+        .trait(name: "Configuration", description: "Read the settings of sessions with swift-configuration"),
         .trait(
             name: "ImageDecoding",
             description: "Let MartletImages decode PNG and JPEG, with libpng and libjpeg-turbo"),
@@ -68,6 +71,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.10.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.4.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0", traits: []),
     ],
     targets: [
         .systemLibrary(name: "CMartletOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -191,7 +195,7 @@ let package = Package(
             dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
                 "MartletCredentials", "MartletContent", "MartletCore", "MartletAuthentication",
-                "MartletFeatureSettings", "MartletStreams", "MartletDigests", "MartletCoding", systemPackage, lifecycle,
+                "MartletFeatureSettings", "MartletStreams", "MartletDigests", "MartletCoding", systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -199,14 +203,21 @@ let package = Package(
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletStorage", "MartletCache", "MartletFeatureSettings",
                 "MartletContent", "MartletCore", "MartletAuthentication", "MartletNetwork", "MartletCaching",
-                "MartletHosts", "MartletDigests", systemPackage, lifecycle,
+                "MartletHosts", "MartletDigests", systemPackage,
+            ],
+            swiftSettings: strict),
+        // Adapters for packages that servers use.
+        .target(
+            name: "MartletServices",
+            dependencies: [
+                "MartletCore", "MartletCaching", "MartletDownloads", "MartletOffline", lifecycle, swiftConfiguration,
             ],
             swiftSettings: strict),
         .target(
             name: "Martlet",
             dependencies: features + [
-                "MartletStorage", "MartletCache", "MartletCore", "MartletDownloads", "MartletOffline", httpTypes,
-                systemPackage,
+                "MartletStorage", "MartletCache", "MartletCore", "MartletDownloads", "MartletOffline",
+                "MartletServices", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -375,7 +386,7 @@ let package = Package(
             name: "MartletServicesTests",
             dependencies: [
                 "MartletTransport", "MartletAuthentication", "Martlet", "MartletTesting", "MartletTestSupport",
-                logging, systemPackage, lifecycle,
+                logging, systemPackage, lifecycle, swiftConfiguration,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -430,9 +441,8 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "MartletWire", "MartletStorage", "MartletCache", "MartletCredentials", "MartletContent",
-                "MartletNetwork", "MartletXML", "MartletImages", "Martlet", "MartletWebSocket", "MartletTesting",
-                "MartletCLI", "MartletTestSupport",
-                systemPackage,
+                "MartletNetwork", "MartletXML", "MartletImages", "Martlet", "MartletUploads", "MartletWebSocket",
+                "MartletTesting", "MartletCLI", "MartletTestSupport", systemPackage,
             ],
             swiftSettings: strict),
     ]

@@ -12,5 +12,6 @@
 @_exported public import MartletHosts
 @_exported public import MartletNetwork
 @_exported public import MartletOffline
+@_exported public import MartletServices
 @_exported public import MartletStorage
 @_exported public import MartletStreams

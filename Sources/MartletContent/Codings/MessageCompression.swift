@@ -108,7 +108,8 @@ package final class MessageDeflater {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         var (consumed, isFull) = (0, true)
         while isFull || consumed < input.count {
-            let source = unsafe input[(input.startIndex + consumed)...].span.bytes
+            let rest = input[(input.startIndex + consumed)...]
+            let source = unsafe rest.span.bytes
             var span = buffer.mutableSpan
             var room = unsafe span.mutableBytes
             let step = unsafe source.withUnsafeBytes { input in

@@ -7,7 +7,6 @@ package enum QueuedRequestCodec {
     /// The maximum length of the file in bytes.
     package static let byteLimit = 24 << 20
     private static let textLimit = 1 << 20
-    private static let fieldLimit: UInt16 = 10_000
     private static let envelope = RecordEnvelope(magic: "MRTo", version: 4, byteLimit: byteLimit)
 
     package static func encode(_ request: QueuedRequest) throws(RecordEnvelope.FormatError) -> [UInt8] {
@@ -26,7 +25,7 @@ package enum QueuedRequestCodec {
         writer.write(optional: request.tag)
         writer.write(text: request.method)
         writer.write(text: request.url.absoluteForm)
-        write(request.fields, to: &writer)
+        writer.write(request.fields)
         writer.write(UInt16(truncatingIfNeeded: request.secretFields.count))
         for name in request.secretFields { writer.write(text: name) }
         writer.write(optional: request.idempotencyKey)
@@ -67,15 +66,6 @@ package enum QueuedRequestCodec {
         writer.write(optional: request.compression?.level.map { Int64($0) })
     }
 
-    private static func write(_ fields: HTTPFields, to writer: inout RecordWriter) {
-        writer.write(UInt16(truncatingIfNeeded: fields.count))
-        for field in fields {
-            writer.write(text: field.name.rawName)
-            // The bytes as on the wire: they may be invalid UTF-8.
-            writer.write(counted: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
-        }
-    }
-
     private static func write(_ mark: QueuedBody.FileIdentity, to writer: inout RecordWriter) {
         writer.write(mark.byteCount)
         writer.write(counted: mark.digest)
@@ -85,7 +75,7 @@ package enum QueuedRequestCodec {
         writer.write(text: letter.reason.rawValue)
         writer.write(text: letter.message)
         writer.write(UInt16(truncatingIfNeeded: letter.statusCode ?? 0))
-        write(letter.fields, to: &writer)
+        writer.write(letter.fields)
         writer.write(counted: letter.body)
     }
 
@@ -103,7 +93,7 @@ package enum QueuedRequestCodec {
         guard let url = try? HTTPURL(try reader.text(limit: textLimit, "URL"), pathAsIs: true), url.user == nil,
             url.password == nil, url.fragment == nil
         else { throw reader.makeError("URL") }
-        let fields = try fields(&reader)
+        let fields = try reader.fields(limit: textLimit)
         let secretFields = try reader.list(of: UInt16.self, "secret fields") { reader throws(RecordReader.FieldError) in
             try reader.text(limit: textLimit, "secret field")
         }
@@ -138,17 +128,6 @@ package enum QueuedRequestCodec {
         return request
     }
 
-    private static func fields(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> HTTPFields {
-        let list = try reader.list(of: UInt16.self, limit: fieldLimit, "fields") {
-            reader throws(RecordReader.FieldError) in
-            guard let name = HTTPField.Name(try reader.text(limit: textLimit, "field name")) else {
-                throw reader.makeError("field name")
-            }
-            return HTTPField(name: name, value: try reader.counted(limit: textLimit, "field value"))
-        }
-        return HTTPFields(list)
-    }
-
     private static func body(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> QueuedBody {
         switch try reader.number("body") as UInt8 {
         case 0: return .none
@@ -174,7 +153,7 @@ package enum QueuedRequestCodec {
         let reason = OfflineDeadLetter.Reason(rawValue: try reader.text(limit: textLimit, "reason")) ?? .refused
         let message = try reader.text(limit: textLimit, "message")
         let status: UInt16 = try reader.number("status")
-        let fields = try fields(&reader)
+        let fields = try reader.fields(limit: textLimit)
         let body = Array(try reader.counted(limit: OfflineDeadLetter.bodyLimit, "response body"))
         return OfflineDeadLetter(
             reason, message: message, statusCode: status == 0 ? nil : Int(status), fields: fields, body: body)

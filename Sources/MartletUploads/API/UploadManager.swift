@@ -58,6 +58,8 @@ public actor UploadManager {
         /// The number of the run, and of its latest checkpoint.
         var runNumber: UInt64 = 0
         var recordNumber: UInt64 = 0
+        /// Whether a write of the record has not finished, or the last one failed.
+        var isUnsaved = false
     }
 
     /// Files of the directory that are not readable uploads, found when it was opened.
@@ -243,18 +245,20 @@ public actor UploadManager {
             }
             entry.status.become(.waiting)
         }
+        let isChanged = machine.phase(of: id.queued) != old
         apply(effects)
-        try await save(id)
+        if isChanged || entry.isUnsaved { try await save(id) }
     }
 
     /// Cancels an upload, removes it from the queue, and deletes its upload URL on the server; whether the server
     /// deletes the received bytes is not checked. Has no effect on a finished upload. Cancelling the task ends only the
     /// wait.
     public func cancel(_ id: UploadID) async {
-        guard !isClosing, let status = managed[id]?.status else { return }
+        guard !isClosing, let entry = managed[id] else { return }
+        let old = machine.phase(of: id.queued)
         apply(machine.cancel(id.queued, now: now()))
-        try? await save(id)
-        for await state in LatestValues(status.states, { $0 }) {
+        if machine.phase(of: id.queued) != old || entry.isUnsaved { try? await save(id) }
+        for await state in LatestValues(entry.status.states, { $0 }) {
             switch state {
             case .finished, .cancelled: return
             case .waiting, .running, .paused, .failed: continue

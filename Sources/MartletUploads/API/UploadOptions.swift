@@ -58,31 +58,9 @@ public struct UploadOptions: Hashable, Sendable {
     }
 }
 
-/// Retries of an upload after transient failures.
-///
-/// Failures are counted since the server last acknowledged a new byte: an upload that makes progress may fail any
-/// number of times. Transient failures are those of `RetryPolicy`, the statuses 408, 423, 425, 429, 500, 502, 503 and
-/// 504, and a server that disagrees about the offset or has lost the upload.
-public struct UploadRetry: Hashable, Sendable {
-    /// The maximum number of consecutive retries without a new byte; 5 by default, 0 for none.
-    public var maximumRetries: Int
-    /// The span before the first retry; 500 ms by default. The delay is a random part of the span, which doubles with
-    /// each retry (full jitter), or the time in `Retry-After`.
-    public var initialDelay: Duration
-    /// The maximum span; 30 s by default.
-    public var maximumDelay: Duration
-    /// The maximum time to wait for a `Retry-After`, also used if the server asks for longer; 2 minutes by default.
-    public var maximumRetryAfter: Duration
-
-    /// Creates the settings; the properties document the defaults.
-    public init(
-        maximumRetries: Int = 5, initialDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(30),
-        maximumRetryAfter: Duration = .seconds(120)
-    ) {
-        (self.maximumRetries, self.initialDelay) = (maximumRetries, initialDelay)
-        (self.maximumDelay, self.maximumRetryAfter) = (maximumDelay, maximumRetryAfter)
-    }
-}
+/// Retries of an upload after transient failures: those of `RetryPolicy`, the statuses 408, 423, 425, 429, 500, 502, 503
+/// and 504, and a server that disagrees about the offset or has lost the upload.
+public typealias UploadRetry = TransferRetry
 
 /// The priority of an upload among the waiting ones. It rises while an upload waits, so that none waits forever.
 public enum UploadPriority: UInt8, Hashable, Sendable, CaseIterable {

@@ -48,7 +48,7 @@ enum UploadItemCodec {
             writer.write(UInt16(truncatingIfNeeded: result.statusCode))
             var fields = result.headers
             for name in UploadItem.secretNames(item.options) { fields[name] = nil }
-            write(fields, to: &writer)
+            writer.write(fields)
             writer.write(counted: result.body.prefix(bodyLimit))
             writer.write(result.isResponseLost)
         case .failed(let error):
@@ -65,7 +65,7 @@ enum UploadItemCodec {
         var fields = options.headers.fields
         for name in UploadItem.secretNames(options) { fields[name] = nil }
         writer.write(text: options.method.rawValue)
-        write(fields, to: &writer)
+        writer.write(fields)
         writer.write(options.protocol.rawValue)
         writer.write(optional: options.chunkSize?.bytes)
         writer.write(options.priority.rawValue)
@@ -76,15 +76,6 @@ enum UploadItemCodec {
         writer.write(options.retry.maximumRetries)
         for delay in [options.retry.initialDelay, options.retry.maximumDelay, options.retry.maximumRetryAfter] {
             writer.write(delay.wholeNanoseconds)
-        }
-    }
-
-    private static func write(_ fields: HTTPFields, to writer: inout RecordWriter) {
-        writer.write(UInt16(truncatingIfNeeded: fields.count))
-        for field in fields {
-            writer.write(text: field.name.rawName)
-            // The bytes as on the wire: they may be invalid UTF-8.
-            writer.write(counted: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
         }
     }
 
@@ -112,7 +103,7 @@ enum UploadItemCodec {
         case 2: item.stage = .cancelled
         case 3:
             let status: UInt16 = try reader.number("status")
-            let fields = try fields(&reader)
+            let fields = try reader.fields(limit: textLimit)
             let body = Array(try reader.counted(limit: bodyLimit, "body"))
             item.stage = .finished(
                 UploadResult(
@@ -137,7 +128,7 @@ enum UploadItemCodec {
         guard let method = HTTPRequest.Method(rawValue: try reader.text(limit: textLimit, "method")) else {
             throw reader.makeError("method")
         }
-        var options = UploadOptions(method: method, headers: HTTPHeaders(try fields(&reader)))
+        var options = UploadOptions(method: method, headers: HTTPHeaders(try reader.fields(limit: textLimit)))
         options.protocol = try value(&reader, "protocol", UploadProtocol.init(rawValue:))
         options.chunkSize = try reader.optionalNumber("chunk size").map { ByteCount($0) }
         options.priority = try value(&reader, "priority", UploadPriority.init(rawValue:))
@@ -145,7 +136,7 @@ enum UploadItemCodec {
         options.bandwidth = try reader.optionalNumber("bandwidth").map { BandwidthRate(bytesPerSecond: $0) }
         options.secretFields = Set(
             try reader.list(of: UInt16.self, limit: fieldLimit, "secret fields") {
-                reader throws(RecordReader.FieldError) in try name(&reader, "secret field")
+                reader throws(RecordReader.FieldError) in try reader.fieldName(limit: textLimit, "secret field")
             })
         options.retry.maximumRetries = try reader.number("retries")
         options.retry.initialDelay = try duration(&reader)
@@ -163,21 +154,6 @@ enum UploadItemCodec {
 
     private static func duration(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> Duration {
         .nanoseconds(try reader.number("delay") as Int64)
-    }
-
-    private static func fields(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> HTTPFields {
-        HTTPFields(
-            try reader.list(of: UInt16.self, limit: fieldLimit, "fields") { reader throws(RecordReader.FieldError) in
-                HTTPField(
-                    name: try name(&reader, "field name"), value: try reader.counted(limit: textLimit, "field value"))
-            })
-    }
-
-    private static func name(_ reader: inout RecordReader, _ field: String) throws(RecordReader.FieldError)
-        -> HTTPField.Name
-    {
-        guard let name = HTTPField.Name(try reader.text(limit: textLimit, field)) else { throw reader.makeError(field) }
-        return name
     }
 
     private static func url(_ reader: inout RecordReader, _ field: String) throws(RecordReader.FieldError) -> HTTPURL {

@@ -173,7 +173,10 @@ extension UploadManager {
         case .recording, .failed, .finished: break
         case nil: return
         }
-        if let error = await store.save([item])[item.number] { throw error }
+        managed[id]?.isUnsaved = true
+        let error = await store.save([item])[item.number]
+        managed[id]?.isUnsaved = error != nil
+        if let error { throw error }
     }
 }
 

@@ -82,13 +82,13 @@ package struct DeflateNegotiation: Hashable, Sendable {
     }
 
     /// The decompressor of the server's messages.
-    package var inflater: MessageInflater {
+    var inflater: MessageInflater {
         MessageInflater(windowBits: serverWindowBits, keepsContext: !serverNoContextTakeover)
     }
 
     /// The compressor of this client's messages; `nil` if the window is smaller than zlib's smallest one. The client
     /// then sends no compressed messages, which RFC 7692 §6 allows.
-    package func deflater(level: Int?) -> MessageDeflater? {
+    func deflater(level: Int?) -> MessageDeflater? {
         clientWindowBits < 9
             ? nil : MessageDeflater(windowBits: clientWindowBits, keepsContext: !clientNoContextTakeover, level: level)
     }

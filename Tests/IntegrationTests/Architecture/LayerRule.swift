@@ -36,6 +36,7 @@ struct LayerRule {
         "MartletDiagnostics": ["FoundationEssentials"],
         "MartletDownloads": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletOffline": ["FoundationEssentials", "Synchronization"],
+        "MartletServices": ["FoundationEssentials"],
         "MartletUploads": ["FoundationEssentials", "Glibc"],
         "MartletWebSocket": ["FoundationEssentials", "Synchronization"],
         "Martlet": ["FoundationEssentials"],

@@ -230,6 +230,20 @@ struct NginxTLSTests {
         }
     }
 
+    @Test("After Strict-Transport-Security over TLS, http URLs of the host are requested over TLS")
+    func strictTransportSecurity() async throws {
+        try await NginxServer.withServer { server in
+            let session = HTTPSession.trusting(server.certificates) { $0.hsts = HSTSStore() }
+            let plain = "http://localhost:\(server.tlsPort)/strict"
+            let rejected = try await session.get(plain)
+            #expect(rejected.response.status == .badRequest)
+            let strict = try await session.get(server.url(server.tlsPort, "/strict", scheme: "https"))
+            #expect(strict.text == "https")
+            let upgraded = try await session.get(plain)
+            #expect(upgraded.text == "https")
+        }
+    }
+
     @Test("TLS to a plaintext port is an error, and plaintext to a TLS port gets a response")
     func mixedUp() async throws {
         try await NginxServer.withServer { server in

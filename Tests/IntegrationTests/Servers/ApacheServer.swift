@@ -59,22 +59,11 @@ final class ApacheServer: CommonServer {
         _ directory: TemporaryDirectory, site: String, _ certificates: Certificates, _ ports: [UInt16]
     ) -> String {
         let modules = [
-            "mpm_event", "authz_core", "mime", "alias", "filter", "deflate", "ssl", "authn_core",
-            "authn_file",
-            "authz_user", "auth_basic", "auth_digest", "reflector",
-        ].map {
-            "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so"
-        }
-        // Apache refuses to serve as root.
-        let user = getuid() == 0 ? "User nobody\nGroup nogroup" : ""
-        return """
-            \(modules.joined(separator: "\n"))
-            \(user)
-            ServerName localhost
-            DefaultRuntimeDir \(directory.path)
-            PidFile \(directory.path)/apache.pid
-            ErrorLog \(directory.path)/error.log
-            LogLevel info
+            "authz_core", "mime", "alias", "filter", "deflate", "ssl", "authn_core", "authn_file", "authz_user",
+            "auth_basic", "auth_digest", "reflector",
+        ]
+        return preamble(directory, modules: modules) + """
+
             Listen 127.0.0.1:\(ports[0])
             Listen 127.0.0.1:\(ports[1])
             Listen 127.0.0.1:\(ports[2])
@@ -106,6 +95,24 @@ final class ApacheServer: CommonServer {
                 SSLCertificateKeyFile \(certificates.server.key)
             </VirtualHost>
 
+            """
+    }
+
+    /// The first part of a configuration: the modules, and the files of the process.
+    static func preamble(_ directory: TemporaryDirectory, modules: [String]) -> String {
+        let lines = (["mpm_event"] + modules).map {
+            "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so"
+        }
+        // Apache refuses to serve as root.
+        let user = getuid() == 0 ? "User nobody\nGroup nogroup" : ""
+        return """
+            \(lines.joined(separator: "\n"))
+            \(user)
+            ServerName localhost
+            DefaultRuntimeDir \(directory.path)
+            PidFile \(directory.path)/apache.pid
+            ErrorLog \(directory.path)/error.log
+            LogLevel info
             """
     }
 

@@ -17,6 +17,7 @@ import Foundation
 /// | `/echo` | method, target, Host, `X-Echo` and User-Agent, one per line |
 /// | `/connection` | the number of requests on the connection |
 /// | `/tls` | protocol, `r` if the session was resumed, the server name from SNI |
+/// | `/strict` | the scheme, and `Strict-Transport-Security` |
 /// | `/client` | the subject of the client's certificate |
 /// | `/moved` `/none` `/gone` `/busy` | 302 to `/hello.txt`, 204, 410, 503 with `Retry-After: 1` |
 /// | `/drop` | none: the connection is closed |
@@ -148,6 +149,7 @@ final class NginxServer: CommonServer {
             }
             location = /connection { default_type text/plain; return 200 "$connection_requests"; }
             location = /tls { default_type text/plain; return 200 "$ssl_protocol $ssl_session_reused $ssl_server_name"; }
+            location = /strict { add_header Strict-Transport-Security max-age=600; return 200 $scheme; }
             location = /client { default_type text/plain; return 200 "$ssl_client_s_dn"; }
             location = /moved { return 302 /hello.txt; }
             location = /none { return 204; }

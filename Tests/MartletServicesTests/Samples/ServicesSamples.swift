@@ -1,5 +1,16 @@
 import Martlet
 
+#if Configuration
+    import Configuration
+
+    private func settings() async throws {
+        let settings = ConfigReader(provider: EnvironmentVariablesProvider())
+        let session = HTTPSession(
+            configuration: try await SessionConfiguration(reading: settings.scoped(to: "http")))
+        _ = session
+    }
+#endif
+
 /// The compiled samples of the documentation pages on services. A test compares the two texts.
 enum ServicesSamples {
     struct Post: Codable, Sendable {

@@ -94,6 +94,32 @@ struct UploadManagerTests {
         }
     }
 
+    @Test("Resuming a running upload and cancelling a finished one write no record")
+    func unchangedRecords() async throws {
+        try await UploadScene.with(2 << 20) { scene in
+            scene.store.inject(.hold(afterBytes: 700_000), into: .patch)
+            let manager = try await scene.manager()
+            let id = try await manager.add(scene.file, to: scene.url, options: scene.options(.tus))
+            // Each write replaces the file.
+            func file() throws -> String {
+                let path = "\(scene.directory)/\(id).upload"
+                let number = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber]
+                return "\(try #require(number))"
+            }
+            #expect(await eventually { scene.store.holdingCount == 1 })
+            let running = try file()
+            try await manager.resume(id)
+            #expect(try file() == running)
+            await manager.pause(id)
+            try await manager.resume(id)
+            _ = try await manager.value(of: id)
+            let finished = try file()
+            await manager.cancel(id)
+            #expect(try file() == finished)
+            await manager.close()
+        }
+    }
+
     @Test("Cancelling deletes the upload on the server and the record")
     func cancels() async throws {
         for given in [UploadProtocol.ietf, .tus] {
