@@ -11,7 +11,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # The tests to run, all by default: FILTER='MartletWireTests' make test
 FILTER ?=
 # The targets of `make sanitize-quick`: code with manual memory management and with both tasks and threads.
-SANITIZE_TARGETS ?= MartletTransportTests,MartletConnectionsTests
+SANITIZE_TARGETS ?= MartletTransportTests,MartletPoolTests
 # The targets of `make test-traits`, and the filter of their tests that depend on a trait.
 TRAITS_TARGETS := MartletClientTests,MartletImagesTests,MartletCompressionTests,MartletServicesTests
 # The files of MartletClientTests that these tests need.

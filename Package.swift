@@ -31,7 +31,7 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 
 /// The features above the core. A program links those that it imports.
 let features: [Target.Dependency] = [
-    "MartletAuthentication", "MartletCookies", "MartletHSTS", "MartletNetwork", "MartletFeatureSettings",
+    "MartletAuthentication", "MartletCookies", "MartletHSTS", "MartletConditions", "MartletFeatureSettings",
     "MartletCaching", "MartletHosts", "MartletStreams", "MartletDiagnostics", "MartletDigests", "MartletCoding",
 ]
 
@@ -90,7 +90,7 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "MartletStorage", dependencies: ["CMartletZlib", "CMartletLinux"], swiftSettings: strict),
         .target(
-            name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport"],
+            name: "MartletPool", dependencies: ["MartletWire", "MartletTransport"],
             swiftSettings: strict),
         .target(
             name: "MartletCache", dependencies: ["MartletWire", "MartletStorage", "MartletContent"],
@@ -115,7 +115,7 @@ let package = Package(
         .target(
             name: "MartletCore",
             dependencies: [
-                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletPool",
                 "MartletCredentials", "MartletPolicies", "MartletContent", httpTypes, logging,
                 systemPackage, metrics, tracing,
             ],
@@ -123,7 +123,7 @@ let package = Package(
         // The settings and stages of features whose rules do not need the core, and are compiled beside it.
         .target(
             name: "MartletFeatureSettings",
-            dependencies: ["MartletCache", "MartletCookies", "MartletHSTS", "MartletNetwork", "MartletCore"],
+            dependencies: ["MartletCache", "MartletCookies", "MartletHSTS", "MartletConditions", "MartletCore"],
             swiftSettings: strict),
         .target(
             name: "MartletAuthentication",
@@ -143,15 +143,15 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "MartletNetwork",
+            name: "MartletConditions",
             dependencies: ["CMartletLinux", "MartletURL", "MartletTransport", "MartletStorage", systemPackage],
             swiftSettings: strict),
         .target(
             name: "MartletCaching",
             dependencies: [
-                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletPool",
                 "MartletCache", "MartletFeatureSettings", "MartletCredentials", "MartletContent", "MartletCore",
-                "MartletAuthentication", "MartletCookies", "MartletNetwork", "MartletDigests", httpTypes, logging,
+                "MartletAuthentication", "MartletCookies", "MartletConditions", "MartletDigests", httpTypes, logging,
                 systemPackage,
             ],
             swiftSettings: strict),
@@ -159,7 +159,7 @@ let package = Package(
             name: "MartletHosts",
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletCredentials", "MartletContent", "MartletCore",
-                "MartletAuthentication", "MartletNetwork", "MartletFeatureSettings", httpTypes, systemPackage,
+                "MartletAuthentication", "MartletConditions", "MartletFeatureSettings", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -180,7 +180,7 @@ let package = Package(
         .target(
             name: "MartletDigests",
             dependencies: [
-                "MartletWire", "MartletTransport", "MartletConnections", "MartletContent", "MartletCore", httpTypes,
+                "MartletWire", "MartletTransport", "MartletPool", "MartletContent", "MartletCore", httpTypes,
             ],
             swiftSettings: strict),
         .target(
@@ -193,7 +193,7 @@ let package = Package(
         .target(
             name: "MartletDownloads",
             dependencies: [
-                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletPool",
                 "MartletCredentials", "MartletContent", "MartletCore", "MartletAuthentication",
                 "MartletFeatureSettings", "MartletStreams", "MartletDigests", "MartletCoding", systemPackage,
             ],
@@ -202,7 +202,7 @@ let package = Package(
             name: "MartletOffline",
             dependencies: [
                 "MartletURL", "MartletTransport", "MartletStorage", "MartletCache", "MartletFeatureSettings",
-                "MartletContent", "MartletCore", "MartletAuthentication", "MartletNetwork", "MartletCaching",
+                "MartletContent", "MartletCore", "MartletAuthentication", "MartletConditions", "MartletCaching",
                 "MartletHosts", "MartletDigests", systemPackage,
             ],
             swiftSettings: strict),
@@ -230,7 +230,7 @@ let package = Package(
         .target(
             name: "MartletImages",
             dependencies: [
-                "MartletCore", "MartletNetwork", "MartletCaching",
+                "MartletCore", "MartletConditions", "MartletCaching",
                 .target(name: "CMartletPng", condition: .when(traits: ["ImageDecoding"])),
                 .target(name: "CMartletTurboJPEG", condition: .when(traits: ["ImageDecoding"])),
             ],
@@ -291,12 +291,12 @@ let package = Package(
             dependencies: ["MartletTransport", "MartletTestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "MartletNetworkTests",
-            dependencies: ["MartletURL", "MartletTransport", "MartletNetwork"],
+            name: "MartletConditionsTests",
+            dependencies: ["MartletURL", "MartletTransport", "MartletConditions"],
             swiftSettings: strict),
         .testTarget(
-            name: "MartletConnectionsTests",
-            dependencies: ["MartletWire", "MartletTransport", "MartletConnections"],
+            name: "MartletPoolTests",
+            dependencies: ["MartletWire", "MartletTransport", "MartletPool"],
             swiftSettings: strict),
         .testTarget(
             name: "MartletStorageTests", dependencies: ["MartletStorage", "MartletTestSupport"],
@@ -316,7 +316,7 @@ let package = Package(
             name: "MartletClientTests",
             dependencies: features + [
                 "CMartletZlib", "MartletWire", "MartletURL", "MartletTransport", "MartletStorage",
-                "MartletConnections", "MartletCache", "MartletCredentials", "MartletPolicies", "MartletContent",
+                "MartletPool", "MartletCache", "MartletCredentials", "MartletPolicies", "MartletContent",
                 "MartletCore",
                 "Martlet", "MartletTesting", "MartletTestSupport", "MartletClientChild", systemPackage,
                 httpTypes, logging, metrics, metricsTestKit, tracing, inMemoryTracing,
@@ -347,7 +347,7 @@ let package = Package(
         .testTarget(
             name: "MartletDownloadsTests",
             dependencies: features + [
-                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
+                "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletPool",
                 "MartletCredentials", "MartletContent", "MartletCore", "MartletDownloads", "Martlet",
                 "MartletTesting", "MartletTestSupport", "MartletDownloadsChild", systemPackage,
             ],
@@ -432,7 +432,7 @@ let package = Package(
             name: "MartletCLITests",
             dependencies: [
                 "MartletWire", "MartletURL", "MartletCredentials", "MartletContent", "MartletCore",
-                "MartletNetwork", "MartletCaching", "MartletStreams", "MartletDownloads", "MartletOffline",
+                "MartletConditions", "MartletCaching", "MartletStreams", "MartletDownloads", "MartletOffline",
                 "Martlet", "MartletUploads", "MartletWebSocket", "MartletTesting", "MartletCLI", httpTypes,
                 systemPackage,
             ],
@@ -441,7 +441,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "MartletWire", "MartletStorage", "MartletCache", "MartletCredentials", "MartletContent",
-                "MartletNetwork", "MartletXML", "MartletImages", "Martlet", "MartletUploads", "MartletWebSocket",
+                "MartletConditions", "MartletXML", "MartletImages", "Martlet", "MartletUploads", "MartletWebSocket",
                 "MartletTesting", "MartletCLI", "MartletTestSupport", systemPackage,
             ],
             swiftSettings: strict),

@@ -50,8 +50,8 @@ find_missing() {
     done
 }
 
-# Installs httpbin, its server and WebSocket servers in a virtual environment in the build directory. The stamp records complete
-# installations with their versions. Of two concurrent runs, one waits for the other.
+# Installs httpbin, its server and WebSocket servers in a virtual environment in the build directory. The stamp records
+# complete installations with their versions. Of two concurrent runs, one waits for the other.
 install_httpbin() {
     local root environment packages log
     root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -188,7 +188,7 @@ enum HelpText {
           -o FILE  Write the body to a file      -X METHOD  Use this method
           -d DATA  Send data with POST           -H LINE    Set a header field
           -F PART  Send a multipart form         -u USER:PASSWORD  Set credentials
-          -T FILE  Upload a file with PUT        -i, -I     Print the head, too, or only it
+          -T FILE  Upload a file with PUT        -i, -I     Print the head too, or alone
           -L, -f   Follow redirects, fail at 400 -s, -v     Print less, or more
 
         “martlet help COMMAND” and “martlet help all” list all options.

@@ -1,4 +1,4 @@
-public import MartletNetwork
+public import MartletConditions
 public import MartletCore
 import FoundationEssentials
 public import MartletCache

@@ -1,5 +1,5 @@
 public import MartletCore
-public import MartletNetwork
+public import MartletConditions
 import Synchronization
 
 /// The limits on concurrent requests, by the network's condition.

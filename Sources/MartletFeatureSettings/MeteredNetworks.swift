@@ -1,5 +1,5 @@
 public import MartletCore
-import MartletNetwork
+import MartletConditions
 
 /// A policy for the use of metered networks, like `allowsExpensiveNetworkAccess` of URLSession.
 ///

@@ -1,7 +1,7 @@
 public import MartletAuthentication
 public import MartletCore
 import MartletFeatureSettings
-public import MartletNetwork
+public import MartletConditions
 import FoundationEssentials
 
 /// A service: its base URL, and the settings that its calls share.

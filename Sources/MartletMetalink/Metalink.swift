@@ -18,7 +18,7 @@ public struct Metalink: Hashable, Sendable {
     public struct Location: Hashable, Sendable {
         /// The URL, `http` or `https`.
         public var url: HTTPURL
-        /// The priority, from 1 (preferred) to 999,999, which is also that of a URL without a valid one.
+        /// The priority, from 1 (preferred) to 999,999. A URL without a valid priority has 999,999.
         public var priority: Int
         /// The country of the server in lower case (ISO 3166-1 alpha-2); `nil` if absent or invalid.
         public var country: String?
@@ -78,14 +78,16 @@ public struct Metalink: Hashable, Sendable {
         files = document.files
     }
 
-    /// The files that have URLs, as parameters of downloads. A file has 101 URLs at most. If the preferred URL is
-    /// `https` and there is no SHA-2 hash, `http` URLs are omitted.
+    /// The files that have URLs, as parameters of downloads. A file has 101 URLs at most. If there is an
+    /// `https` URL and no SHA-2 hash, `http` URLs are omitted.
     public var downloads: [Download] {
         files.compactMap { file in
-            guard let first = file.locations.first?.url else { return nil }
-            let mirrors = file.locations.dropFirst().map(\.url).filter {
-                first.scheme == .http || file.checksum?.detectsForgery == true || $0.scheme == .https
-            }
+            // Only TLS or a strong hash shows that nobody has replaced the bytes.
+            let needsTLS =
+                file.checksum?.detectsForgery != true && file.locations.contains { $0.url.scheme == .https }
+            let urls = file.locations.map(\.url).filter { !needsTLS || $0.scheme == .https }
+            guard let first = urls.first else { return nil }
+            let mirrors = urls.dropFirst()
             let options = DownloadOptions(
                 checksum: file.checksum, mirrors: Array(mirrors.prefix(DownloadOptions.mirrorLimit)),
                 expectedByteCount: file.byteCount)

@@ -54,6 +54,10 @@ struct MetalinkTests {
         let urls = "<url priority=\"1\">https://a.example/f</url><url>http://b.example/f</url>"
         let link = try Metalink(Self.document("<file name=\"f\">\(hash)\(urls)</file>"))
         #expect(link.downloads.first?.options.mirrors.count == (function == "sha-256" ? 1 : 0))
+        let preferred = "<url priority=\"1\">http://b.example/f</url><url>https://a.example/f</url>"
+        let swapped = try Metalink(Self.document("<file name=\"f\">\(hash)\(preferred)</file>")).downloads.first
+        #expect(swapped?.url.scheme == (function == "sha-256" ? .http : .https))
+        #expect(swapped?.options.mirrors.count == (function == "sha-256" ? 1 : 0))
     }
 
     @Test(

@@ -10,6 +10,27 @@ import Testing
 
 @Suite("Downloads with mirrors", .timeLimit(.minutes(10)))
 struct MirrorTests {
+    @Test("A wrong length that only a later part shows is an error")
+    func lateLength() async throws {
+        let first = RangeBehavior(Sample.longer, acts: [.cut(request: 1, after: Sample.cut)])
+            .with { $0.framing = .chunked() }
+        try await MirrorScene.with([first]) { scene in
+            let run = try await scene.run(try scene.options { ($0.segments, $0.expectedByteCount) = (1, 300_000) })
+            #expect(run.error?.code == .representationChanged, "\(run)")
+            #expect(!scene.names.contains("file.bin"))
+        }
+    }
+
+    @Test("A mirror without ranges and validators serves the whole file after all others have failed")
+    func fallback() async throws {
+        let mirror = RangeBehavior(Sample.tagged(Sample.one, nil)).with { $0.ranges = .ignored }
+        try await MirrorScene.with([Sample.dying(Sample.one), mirror]) { scene in
+            let run = try await scene.run(try scene.options())
+            #expect(scene.isFile(Sample.one), "\(run)")
+            #expect(run.restarts == [.otherURL])
+        }
+    }
+
     @Test("Segments are spread over all URLs")
     func parallel() async throws {
         let large = RangeVersion(12 << 20, entityTag: "\"large\"")

@@ -226,6 +226,7 @@ struct PingTests {
             #expect(try await socket.receive() == .text("alive"))
             timers.fire(.pong)
             #expect(await eventually { timers.waits(.ping).count == 2 })
+            #expect(timers.waits(.ping) == [.seconds(3), .seconds(1)])
             timers.fire(.ping)
             try #require(try await server.next()?.isPing == true)
             #expect(await eventually { timers.waits(.pong).count == 2 })
@@ -246,7 +247,7 @@ struct PingTests {
             #expect(await eventually { timers.waits(.pong).count == 1 })
             for _ in 0..<100 { await Task.yield() }
             timers.fire(.pong)
-            #expect(await eventually { timers.waits(.ping).count == 2 })
+            #expect(await eventually { timers.waits(.pong).count == 2 })
             #expect(try await first.reduce(0) { $0 + $1.count } == 2000)
             for _ in 0..<2 { #expect(try await socket.receive()?.bytes.count == 2000) }
         }

@@ -30,6 +30,7 @@ struct HandshakeRulesTests {
         let handshake = try OpeningHandshake(options)
         var fields = HTTPFields()
         fields[.secWebSocketAccept] = OpeningHandshake.accept(handshake.key)
+        fields[.connection] = "keep-alive, upgrade"
         change(&fields)
         return try handshake.check(fields).0
     }

@@ -124,7 +124,7 @@ struct DownloadCommand: WordsCommand {
             group.download.options.checksum = try checksum(text)
         },
         .flag(
-            "--no-sync", "Do not wait for the disk: a power cut may damage files that are already complete",
+            "--no-sync", "Do not wait for the disk: after a power cut, complete files may be damaged",
             \.download.options.durability, .unsynced),
     ]
 

@@ -37,7 +37,7 @@ enum DownloadJSON {
 
         METALINK (RFC 5854): the files of a document get its names, in the directory of --dir. A word that ends in .meta4
         and has no scheme is a document, and so is a downloaded file whose type is application/metalink4+xml or whose URL
-        ends in .meta4; it stays, and its files are then downloaded, too, without credentials, unless --state is given.
+        ends in .meta4; it stays on disk. Without --state its files are then downloaded, too, without credentials.
 
         QUEUES (--state DIR): the directory stores the downloads. Each run adds those of the command line and continues
         all of them, including failed ones; a run without URLs continues the stored ones. Only one program at a time can

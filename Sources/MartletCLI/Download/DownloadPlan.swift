@@ -11,6 +11,8 @@ struct DownloadPlan: Sendable {
     let target: DownloadTarget
     /// Whether the files of a Metalink document are downloaded, too.
     let followsMetalink: Bool
+    /// Whether a server named the URL, which gets no credentials.
+    let isAnonymous: Bool
     /// The name of the file, if it is known.
     private let givenName: String?
     /// The name that is shown before the file's name is known.
@@ -52,7 +54,9 @@ struct DownloadPlan: Sendable {
         let directory = DownloadTarget.directory(FilePath(download.directory ?? "."))
         let lines = try DownloadPlan.fields(of: group)
         for entry in entries {
-            plans.append(try DownloadPlan(entry, group, lines, number: plans.count + 1, caller, in: directory))
+            // The author of a document must not choose which servers get a user or a token.
+            let access = entry.isOfDocument && caller.isOneForAll ? nil : caller
+            plans.append(try DownloadPlan(entry, group, lines, number: plans.count + 1, access, in: directory))
         }
         return plans
     }
@@ -82,24 +86,28 @@ struct DownloadPlan: Sendable {
         options = download.options
         (options.checksum, options.mirrors) = (entry.checksum, entry.mirrors)
         options.expectedByteCount = entry.byteCount
-        followsMetalink = download.followsMetalink && caller != nil
+        (followsMetalink, isAnonymous) = (download.followsMetalink && caller != nil, caller == nil)
         if let limit = group.sizeLimit { options.byteLimit = ByteCount(limit) }
-        let ready = entry.headers.isEmpty ? common : nil
-        let lines = try ready ?? DownloadPlan.fields(of: group, entry.headers)
+        let lines: HeaderLines
+        if let common, entry.headers.isEmpty {
+            lines = common
+        } else {
+            lines = try DownloadPlan.fields(of: group, entry.headers)
+        }
         var fields = lines.fields
         options.request.omittedFields = lines.omitted
         if let timeout = group.connectTimeout { options.request.timeouts.connect = timeout }
         options.request.redirects = group.redirects.followsRedirects ? group.redirects : .doNotFollow
         options.request.usesCookies = CookiePlan.isActive(group)
         caller?.apply(to: &options.request, &fields, url: entry.url)
-        options.headers = caller == nil ? HTTPHeaders(fields).withoutSecrets : HTTPHeaders(fields)
+        options.headers = caller == nil || entry.isOfDocument ? HTTPHeaders(fields).withoutSecrets : HTTPHeaders(fields)
     }
 
     /// Creates the plan of a download that is stored in the directory of `--state`.
     init(_ download: Download, number: Int) {
         (self.number, url, target) = (number, download.url, download.target)
         givenName = download.path?.lastComponent?.string
-        followsMetalink = false
+        (followsMetalink, isAnonymous) = (false, false)
         // The download's own options are stored in the directory.
         options = DownloadOptions()
     }
@@ -291,6 +299,8 @@ struct DownloadListEntry: Sendable {
     var mirrors: [HTTPURL] = []
     /// The length of the file, if a Metalink document has it.
     var byteCount: UInt64?
+    /// Whether a Metalink document named the URL.
+    var isOfDocument = false
     /// `header=`: header lines of its requests, each with its file and line.
     var headers: [(place: String, line: String)] = []
 }

@@ -122,7 +122,7 @@ struct DownloadRun: Sendable {
             if let directoryError { throw directoryError }
             // A download that nobody follows runs in this task, which saves a task and its wake-ups for each file.
             let isUnobserved = !screen.showsEvents && retryTimeLimit == nil && runner.group.totalTimeout == nil
-            if isUnobserved, let session = (runner.starter as? SessionDownloads)?.session {
+            if isUnobserved, let session = (runner.starter as? SessionDownloads)?.session(for: plan) {
                 let (download, controller) = try session.makeDownload(
                     plan.url, to: plan.target, options: plan.options)
                 let start = ContinuousClock.now
@@ -258,8 +258,17 @@ extension DownloadBackend {
 struct SessionDownloads: DownloadBackend {
     let session: HTTPSession
 
+    /// Returns the session of a plan. A URL that a server named gets neither cookies nor a client certificate.
+    func session(for plan: DownloadPlan) -> HTTPSession {
+        guard plan.isAnonymous else { return session }
+        return session.with {
+            $0.cookies = nil
+            $0.tls.identity = nil
+        }
+    }
+
     func begin(_ plan: DownloadPlan) async throws -> Download {
-        try session.startDownload(plan.url, to: plan.target, options: plan.options)
+        try session(for: plan).startDownload(plan.url, to: plan.target, options: plan.options)
     }
 
     func stop(_ downloads: [Download]) async {

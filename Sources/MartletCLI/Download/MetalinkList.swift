@@ -24,7 +24,7 @@ enum MetalinkList {
         return document.downloads.map { download in
             var entry = DownloadListEntry(place: place, url: download.url, output: download.name)
             (entry.checksum, entry.mirrors) = (download.options.checksum, download.options.mirrors)
-            entry.byteCount = download.options.expectedByteCount
+            (entry.byteCount, entry.isOfDocument) = (download.options.expectedByteCount, true)
             return entry
         }
     }

@@ -124,15 +124,23 @@ struct WebSocketPlan: Sendable {
                 try? await socket.close(code: .internalError)
                 throw error
             }
-            if !group.staysOpen { try await socket.close() }
+            if !group.staysOpen { try await socket.closeWhileReading() }
         }
         defer { sender.cancel() }
-        while let message = try await socket.receive() { try await output(bytes(of: message)) }
-        // Only the sender closes with this code.
-        if case .closed(.internalError, _) = socket.closeError { try await sender.value }
-        guard group.printsJSON, case .closed(let code, let reason) = socket.closeError else { return }
-        let members: JSONMembers = ["type": "close", "code": Int(code.rawValue), "reason": reason]
-        try await output(Array((members.jsonLine + "\n").utf8))
+        let failure: WebSocketError?
+        do {
+            while let message = try await socket.receive() { try await output(bytes(of: message)) }
+            failure = nil
+        } catch let error as WebSocketError { failure = error }
+        // The Close frame of this side may not be written yet.
+        try? await socket.close()
+        // Without a failure, only the sender closes with this code.
+        if failure == nil, case .closed(.internalError, _) = socket.closeError { try await sender.value }
+        if group.printsJSON, case .closed(let code, let reason) = socket.closeError {
+            let members: JSONMembers = ["type": "close", "code": Int(code.rawValue), "reason": reason]
+            try await output(Array((members.jsonLine + "\n").utf8))
+        }
+        if let failure { throw failure }
     }
 
     private func send<Input: AsyncSequence>(_ input: Input, on socket: WebSocket) async throws

@@ -1,5 +1,5 @@
 import MartletFeatureSettings
-import MartletNetwork
+import MartletConditions
 import MartletAuthentication
 import MartletCore
 import MartletDigests

@@ -1,5 +1,5 @@
 import MartletCache
-import MartletNetwork
+import MartletConditions
 import MartletCore
 
 /// The state machine of requests and decodings, and of the callers that share them; it also holds the stored values.

@@ -108,8 +108,9 @@ package final class MessageDeflater {
         var buffer = [UInt8](repeating: 0, count: 16 << 10)
         var (consumed, isFull) = (0, true)
         while isFull || consumed < input.count {
-            let rest = input[(input.startIndex + consumed)...]
-            let source = unsafe rest.span.bytes
+            // zlib counts the input of a call with 32 bits.
+            let part = input[(input.startIndex + consumed)...].prefix(1 << 20)
+            let source = unsafe part.span.bytes
             var span = buffer.mutableSpan
             var room = unsafe span.mutableBytes
             let step = unsafe source.withUnsafeBytes { input in

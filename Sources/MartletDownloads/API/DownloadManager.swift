@@ -234,9 +234,9 @@ public enum DownloadEvent: Sendable {
     case restarted(RestartReason)
     /// A transient failure; the next attempt follows after the delay. `failures` counts since the last new byte.
     case retrying(HTTPError, after: Duration, failures: Int)
-    /// The first bytes of one of several URLs are used (``DownloadOptions/mirrors``). The URL has no user info.
+    /// The download uses one of its URLs for the first time (``DownloadOptions/mirrors``). The URL has no user info.
     case urlUsed(HTTPURL)
-    /// A request to one of several URLs failed. It is left for a while, or for the rest of the download.
+    /// A request to one of several URLs failed. The URL is not used for a while, or not again.
     case urlFailed(HTTPURL, HTTPError)
     /// All bytes are received and are compared with the checksums.
     case verifying

@@ -32,7 +32,7 @@ public struct DownloadOptions: Sendable {
 
     /// The protection of a finished file against a power cut.
     public enum Durability: String, Hashable, Sendable, Codable {
-        /// The file is synced before it gets its name, then its directory is synced. Finished means on the disk.
+        /// The file is synced before it gets its name, then its directory is synced. A finished file is on the disk.
         case synced
         /// The system writes the file to the disk later, usually within a minute. If the power fails or the system
         /// crashes before that, the file may be empty, incomplete or missing, and so may a file that it replaced. A
@@ -54,11 +54,11 @@ public struct DownloadOptions: Sendable {
     /// continues at the byte reached; the download fails when all have failed. Bytes of several servers are mixed only
     /// if their strong entity tags or `Repr-Digest` are equal, or ``checksum`` verifies the file; other mirrors are
     /// used when all others have failed, and then for the whole file. If mixed bytes do not match the checksum, the
-    /// file is fetched again from one URL. Credentials are not sent to a mirror on another origin. A mirror of an
-    /// `https` URL has `https`, too, unless there is a SHA-2 checksum. User info is not written to disk.
+    /// file is fetched again from one URL. Credentials are not sent to a mirror on another origin. The mirrors of
+    /// an `https` URL must use `https`, unless there is a SHA-2 checksum. User info is not written to disk.
     public var mirrors: [HTTPURL] = []
-    /// The length of the file, if it is known before; a URL with a file of another length has failed. `nil`, the
-    /// default, for any length.
+    /// The length of the file in bytes, if it is known in advance. A response of another length is an error. `nil` (the
+    /// default) accepts any length.
     public var expectedByteCount: UInt64?
     /// The action if a file of the same name exists; ``Collision/fail`` by default.
     public var collision: Collision

@@ -100,8 +100,8 @@ public struct DownloadMetrics: Hashable, Sendable {
     /// The maximum number of segments that were received at the same time, each on its own connection.
     public var connectionCount = 0
 
-    /// The number of bytes of the file received from each URL, also those before a restart. The URLs are those that
-    /// were given, without user info.
+    /// The number of bytes of the file received from each URL, including bytes before a restart. The keys are the
+    /// given URLs, without user info.
     public var receivedByteCounts: [HTTPURL: UInt64] = [:]
 
     /// Creates measurements that are all zero.

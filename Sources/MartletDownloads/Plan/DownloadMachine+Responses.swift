@@ -11,7 +11,8 @@ extension DownloadMachine {
         guard !isOver, let request = transfers[id] else { return (.leave, .cancelled, []) }
         if request.source != lead { return mirrorResponseReceived(request, responseHead, now: now) }
         let decision = DownloadResponseRule.decision(
-            request.asked, responseHead, known: known, former: former, total: plan?.total)
+            request.asked, responseHead, known: known, former: hasExpectedLength(responseHead) ? nil : former,
+            total: plan?.total)
         if isAdditional(id), !decision.isUsableByAdditional { return (.leave, .crowded, []) }
         switch decision {
         case .part(let skipped, let range, let total): return part(request, responseHead, skipped, range, total, now)
@@ -36,6 +37,9 @@ extension DownloadMachine {
                 return (.leave, .cancelled, [])
             }
             if plan.total == nil, let total, plan.prefixCount == total, !hasOtherEntityTag(responseHead) {
+                if let error = wrongLength(total, responseHead.url) {
+                    return (.leave, .rejected(error, .fail), [])
+                }
                 self.plan?.end(at: total)
                 return (.leave, .finished, [])
             }
@@ -57,6 +61,12 @@ extension DownloadMachine {
                 status: responseHead.status, retryAfter: responseHead.retryAfter, isRedirected: isRedirected(request))
             return (.leave, .rejected(statusError(request, responseHead), action), [])
         }
+    }
+
+    /// Whether a response of one of several URLs has the length of the file. It is then not the page of a captive
+    /// portal, even without a validator.
+    private func hasExpectedLength(_ responseHead: DownloadResponseHead) -> Bool {
+        hasMirrors && expectedByteCount != nil && responseHead.byteCount == expectedByteCount
     }
 
     /// Whether the file is requested again immediately. A status may reject the `Range` of a probe: the file is then
@@ -97,7 +107,10 @@ extension DownloadMachine {
             receiving.insert(id)
             return (.take(passingOver: skipped, comparing: 0, restartsTransfer: true), nil, reportUse(lead) + fill(now))
         }
-        if plan?.total == nil { plan?.end(at: total) }
+        if plan?.total == nil {
+            if let error = wrongLength(total, responseHead.url) { return (.leave, .rejected(error, .fail), []) }
+            plan?.end(at: total)
+        }
         if known?.hasCondition != true { isUnproven = true }
         return take(request, responseHead, skipped, range, now)
     }
@@ -231,8 +244,10 @@ extension DownloadMachine {
         case .finished:
             if let claim, plan?.total == nil {
                 if let error = wrongLength(claim.writtenEnd, request.url) {
+                    // Another URL needs an empty file without a record of these bytes: a new generation.
+                    let effects = hasMirrors ? startGeneration(.otherURL, afterFailure: true, now) : []
                     forget()
-                    return failed(request, error, .fail, now, random())
+                    return effects + failed(request, error, .fail, now, random())
                 }
                 plan?.end(at: claim.writtenEnd)
             }
@@ -250,7 +265,9 @@ extension DownloadMachine {
             }
             return proceed(now)
         case .differs:
-            if let error = versionLimitError(.overlapDiffers, asked: request, nil) { return fail(error) }
+            if let error = versionLimitError(.overlapDiffers, asked: request, nil) {
+                return hasMirrors ? failed(request, error, .fail, now, random()) : fail(error)
+            }
             return cancelAll() + startGeneration(.overlapDiffers, now) + fill(now)
         case .failed(let error):
             let action = DownloadRetryRule.action(error, isRedirected: isRedirected(request))

@@ -116,7 +116,10 @@ package struct DownloadMachine: Sendable {
     package init(url: HTTPURL, options: DownloadOptions, now: MonotonicTime) {
         (original, self.options, expectedByteCount) = (url, options, options.expectedByteCount)
         sources = [DownloadSource(url)]
-        for mirror in options.mirrors where !sources.contains(where: { $0.url.absoluteForm == mirror.absoluteForm }) {
+        // The download may have moved to an https URL since its mirrors were checked.
+        let isExposed = url.scheme == .https && options.checksum?.detectsForgery != true
+        for mirror in options.mirrors where !(isExposed && mirror.scheme == .http) {
+            guard !sources.contains(where: { $0.url.absoluteForm == mirror.absoluteForm }) else { continue }
             sources.append(DownloadSource(mirror))
         }
         ramp = ConnectionRamp(limit: min(max(1, options.segments), 64), now: now)
@@ -345,7 +348,9 @@ package struct DownloadMachine: Sendable {
     }
 
     /// Whether a file of this length exceeds the limit.
-    package func exceedsLimit(_ end: UInt64) -> Bool { end > UInt64(clamping: options.byteLimit.bytes) }
+    package func exceedsLimit(_ end: UInt64) -> Bool {
+        end > min(UInt64(clamping: options.byteLimit.bytes), expectedByteCount ?? .max)
+    }
 
     /// Records written bytes of a transfer.
     package mutating func wrote(_ id: UInt64, _ range: Range<UInt64>) -> [Effect] {

@@ -146,7 +146,7 @@ package final class DownloadJob: Sendable {
         fields[.range] = request.rangeField
         fields[.ifRange] = request.condition
         // Wanted once, and until a mirror has proven its file: a digest of the file is also valid for the later parts.
-        let isUnknown = request.range?.lowerBound ?? 0 == 0 || request.source > 0 && request.condition == nil
+        let isUnknown = request.range?.lowerBound ?? 0 == 0 || !plan.options.mirrors.isEmpty && request.condition == nil
         if plan.options.checksum == nil, isUnknown, fields[.wantReprDigest] == nil {
             fields[.wantReprDigest] = DigestField.preferences
         }
@@ -175,6 +175,10 @@ package final class DownloadJob: Sendable {
         var options = plan.options.request
         if isCrossOrigin(request) {
             options.withholdCredentials(of: session, redirects)
+            if request.isForeign {
+                options.omittedFields.formUnion(plan.options.secretFields)
+                if redirects.sendsCredentialsCrossOrigin { options.authentication?.handler = nil }
+            }
             // Credentials are not sent over plain HTTP after a redirect either.
             if url.scheme == .https, request.url.scheme == .http { options.authentication?.netrc = nil }
         }

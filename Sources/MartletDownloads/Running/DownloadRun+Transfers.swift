@@ -86,6 +86,15 @@ extension DownloadRun {
         if let announced = responseHead.byteCount, announced != progress.consumed { response.body.reject() }
         if progress.differs { return .differs }
         if progress.exceedsLimit {
+            let expected = state.withLock { $0.machine.expectedByteCount }
+            if let expected, expected < UInt64(clamping: options.byteLimit.bytes) {
+                // Only this URL has failed: another one may have the right file.
+                return .rejected(
+                    HTTPError(
+                        .representationChanged, phase: .receivingBody,
+                        message: "the file is longer than \(expected) bytes", wasSent: true, method: .get,
+                        url: request.url), .fail)
+            }
             return .rejected(
                 HTTPError(
                     .bodyTooLarge, phase: .receivingBody,

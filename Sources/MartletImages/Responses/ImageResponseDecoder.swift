@@ -49,7 +49,7 @@ extension ResponseBody {
 
 #if ImageDecoding
     public import MartletCaching
-    public import MartletNetwork
+    public import MartletConditions
 
     /// Decodes a response to a ``PixelImage``. Use it as `.image`.
     public struct ImageResponseDecoder: ResponseDecoder {

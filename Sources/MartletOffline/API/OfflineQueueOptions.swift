@@ -1,5 +1,5 @@
 public import MartletCore
-public import MartletNetwork
+public import MartletConditions
 
 /// The options of an ``OfflineQueue``.
 public struct OfflineQueueOptions: Sendable {

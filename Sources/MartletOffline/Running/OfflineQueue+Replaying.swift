@@ -1,6 +1,6 @@
 import MartletAuthentication
 import MartletCore
-import MartletNetwork
+import MartletConditions
 
 // Carries out the machine's decisions: starts and ends attempts, writes records, and emits events.
 extension OfflineQueue {

@@ -17,6 +17,7 @@ extension OriginHandler {
     ///   - extensions: The value of `Sec-WebSocket-Extensions`; `nil` for none. With one that starts with
     ///     `permessage-deflate`, the connection can read and send compressed messages.
     ///   - headers: Further fields; they replace those of the handshake.
+    ///   - body: The closure. Its error closes the connection, too.
     public static func webSocket(
         subprotocol: String? = nil, extensions: String? = nil, headers: OriginFields = [:],
         _ body: @escaping @Sendable (OriginWebSocket) async throws -> Void
@@ -102,6 +103,7 @@ public final class OriginWebSocket: Sendable {
 
     /// Sends a message.
     /// - Parameters:
+    ///   - message: The message.
     ///   - fragmentSize: The maximum size of a fragment in bytes; `nil` (the default) for one frame.
     ///   - isCompressed: Whether the message is compressed, which must have been negotiated.
     public func send(_ message: WebSocketMessage, fragmentSize: Int? = nil, isCompressed: Bool = false) async throws {
@@ -120,6 +122,8 @@ public final class OriginWebSocket: Sendable {
     /// Sends a frame, valid or not.
     /// - Parameters:
     ///   - opcode: The opcode, of which the lower four bits are sent.
+    ///   - payload: The payload; empty by default.
+    ///   - isFinal: Whether the frame ends its message; `true` by default.
     ///   - reservedBits: The three reserved bits; 4 for the first of them, RSV1.
     ///   - announcedByteCount: The length in the head; `nil` (the default) for that of the payload.
     public func send(
@@ -133,7 +137,9 @@ public final class OriginWebSocket: Sendable {
     }
 
     /// Sends a Close frame.
-    /// - Parameter code: The code; `.noStatus` for an empty frame.
+    /// - Parameters:
+    ///   - code: The code; `.noStatus` for an empty frame.
+    ///   - reason: The reason, which is not checked; empty by default.
     public func close(_ code: WebSocketCloseCode, reason: String = "") async throws {
         let bytes = code == .noStatus ? [] : [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + reason.utf8
         try await send(8, bytes)

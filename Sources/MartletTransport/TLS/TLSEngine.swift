@@ -244,8 +244,8 @@ import CMartletOpenSSL
         return isPending
     }
 
-    /// Frees OpenSSL's buffers between two records. For each ticket it allocates a write buffer of 16 KiB, and frees it
-    /// after the next write only, in spite of `SSL_MODE_RELEASE_BUFFERS`.
+    /// Frees OpenSSL's buffers between two records. For each ticket OpenSSL allocates a write buffer of 16 KiB. In
+    /// spite of `SSL_MODE_RELEASE_BUFFERS` it frees the buffer only after the next write.
     private func releaseBuffers() {
         // Without the fix of CVE-2024-4741, OpenSSL would also free a record that is incomplete or not read completely.
         guard !isBroken, !hasPendingBytes, unsafe SSL_pending(ssl) == 0,

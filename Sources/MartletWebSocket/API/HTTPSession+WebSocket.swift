@@ -10,6 +10,7 @@ extension HTTPSession {
     /// - Parameters:
     ///   - target: The URL, with the scheme `ws`, `wss`, `http` or `https`, or a request.
     ///   - headers: Fields that replace those of the request. Those of the handshake are always replaced.
+    ///   - options: The limits, timeouts, compression and subprotocols of the connection.
     ///   - handle: The closure, which stays on the caller's actor.
     /// - Throws: The errors of `openWebSocket(_:headers:options:)` and of the closure.
     public nonisolated func webSocket<Result>(
@@ -44,7 +45,14 @@ extension HTTPSession {
     nonisolated func openWebSocket(
         _ target: HTTPTargetForm, _ headers: HTTPHeaders, _ options: WebSocketOptions, endsQuietly: Bool
     ) async throws -> WebSocket {
-        var (headers, options) = (headers, options)
+        var (target, headers, options) = (target.withHTTPScheme, headers, options)
+        if case .request(var request) = target {
+            // An absent field replaces none, so those of the request are moved or removed.
+            let own = request.headerFields[.secWebSocketProtocol]
+            headers[.secWebSocketProtocol] = headers[.secWebSocketProtocol] ?? own
+            (request.headerFields[.secWebSocketProtocol], request.headerFields[.secWebSocketExtensions]) = (nil, nil)
+            target = .request(request)
+        }
         if options.subprotocols.isEmpty, let given = headers[.secWebSocketProtocol] {
             // Many programs set the field themselves, as with other libraries.
             options.subprotocols = given.split(separator: ",").map { name in
@@ -53,7 +61,6 @@ extension HTTPSession {
         }
         let handshake = try OpeningHandshake(options)
         handshake.complete(&headers)
-        let target = target.withHTTPScheme
         switch try await upgrade(target, to: "websocket", method: .get, headers: headers, options: options.request) {
         case .upgraded(let connection):
             do throws(WebSocketError) {

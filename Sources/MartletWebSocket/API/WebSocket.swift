@@ -110,7 +110,8 @@ public final class WebSocket: Sendable {
 
     /// Closes the connection: sends a Close frame after the frame that is being sent, waits for that of the server, at
     /// most ``WebSocketOptions/closeTimeout``, and for the end of the connection. Messages that arrive before the Close
-    /// frame of the server can be read, if they fit into the receive buffer; others are discarded. On a connection that is closed or closing, it only waits.
+    /// frame of the server can be read, if they fit into the receive buffer; from the first one that does not, all are
+    /// discarded. On a connection that is closed or closing, it only waits.
     /// - Parameters:
     ///   - code: The code: 1000 to 1003, 1007 to 1014, 3000 to 4999, or `.noStatus` to send none.
     ///   - reason: A text for developers, with at most 123 bytes of UTF-8.
@@ -118,6 +119,13 @@ public final class WebSocket: Sendable {
     ///   connection is closed immediately.
     public func close(code: WebSocketCloseCode = .normalClosure, reason: String = "") async throws {
         try connection.startClosing(code, reason)
+        try await connection.waitUntilOver()
+    }
+
+    /// Closes the connection like ``close(code:reason:)`` with the code 1000, but discards no message: another task goes
+    /// on reading until the end.
+    package func closeWhileReading() async throws {
+        try connection.startClosing(.normalClosure, keepsMessages: true)
         try await connection.waitUntilOver()
     }
 

@@ -11,8 +11,8 @@ public struct WebSocketReconnectionPolicy: Sendable {
     /// The time after which a connection counts as stable: its end is followed by a short delay again. A connection that
     /// ends earlier counts as a failure. 10 s by default.
     public var stableTime = Duration.seconds(10)
-    /// The number of consecutive failures after which the sequence throws the last error; 10 by default, `nil` for no
-    /// limit.
+    /// The number of consecutive failures that are followed by another attempt; the error of the next one is thrown. 10
+    /// by default, `nil` for no limit.
     public var failureLimit: Int? = 10
     /// Whether a close code of the server is followed by a reconnection: all but 1000 by default.
     public var reconnects: @Sendable (WebSocketCloseCode) -> Bool = { $0 != .normalClosure }
@@ -49,7 +49,12 @@ package struct WebSocketReconnectionMachine: Sendable {
     ///   - random: A random number from 0 to 1.
     package mutating func ended(_ code: WebSocketCloseCode?, after lifetime: Duration, random: Double) -> Step {
         guard let code, policy.reconnects(code) else { return .finish }
-        if lifetime >= policy.stableTime { failureCount = 0 }
+        guard lifetime < policy.stableTime else {
+            // Not a failure: the delay is that of the first reconnection.
+            failureCount = 0
+            let (initial, maximum) = (policy.initialDelay.bounded, policy.maximumDelay.bounded)
+            return .connect(after: RetryRule.fullJitter(initial, upTo: maximum, retry: 1, random: random))
+        }
         return next(retryAfter: nil, random)
     }
 
@@ -159,8 +164,11 @@ public struct WebSocketConnections: AsyncSequence, Sendable {
 
 extension HTTPSession {
     /// Returns the WebSocket connections to a URL, which are opened again when they end; see ``WebSocketConnections``.
-    /// The parameters are those of `openWebSocket(_:headers:options:)`.
-    /// - Parameter policy: The rules for connecting again.
+    /// - Parameters:
+    ///   - target: The URL or the request, as for `openWebSocket(_:headers:options:)`.
+    ///   - headers: Fields that replace those of the request.
+    ///   - options: The options of each connection.
+    ///   - policy: The rules for connecting again.
     public nonisolated func webSocketConnections(
         to target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(),
         options: WebSocketOptions = WebSocketOptions(),

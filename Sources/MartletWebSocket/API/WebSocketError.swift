@@ -49,7 +49,8 @@ public enum WebSocketError: Error, Hashable, Sendable, CustomStringConvertible {
         case .protocolViolation(let reason): "the server violated the WebSocket protocol: \(reason)"
         case .invalidText: "a text message is not valid UTF-8"
         case .invalidCompression(let reason): "a compressed message cannot be read: \(reason)"
-        case .messageTooLarge(let limit): "a message is larger than \(limit) bytes; see WebSocketOptions.messageLimit"
+        case .messageTooLarge(let limit):
+            "a message or frame is larger than \(limit) bytes; see messageLimit and frameLimit of WebSocketOptions"
         case .pongTimedOut: "the server did not answer a ping in time"
         case .concurrentRead: "two tasks read messages of one WebSocket connection at the same time"
         case .messageSkipped: "the streamed message is no longer available, because a later one was requested"

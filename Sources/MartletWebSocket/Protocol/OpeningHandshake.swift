@@ -37,6 +37,12 @@ package struct OpeningHandshake: Sendable {
         guard fields[values: .secWebSocketAccept] == [OpeningHandshake.accept(key)] else {
             throw .protocolViolation("the value of Sec-WebSocket-Accept is wrong or missing")
         }
+        let tokens = fields[values: .connection].flatMap { value in
+            value.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }
+        }
+        guard tokens.contains("upgrade") else {
+            throw .protocolViolation("the response has no “Connection: Upgrade”")
+        }
         let chosen = fields[values: .secWebSocketProtocol]
         guard chosen.isEmpty || (chosen.count == 1 && subprotocols.contains(chosen[0])) else {
             let names = chosen.joined(separator: ", ").prefix(60)

@@ -27,7 +27,9 @@ struct Inbox {
         case .data(let bytes):
             byteCount += bytes.count
             // Small fragments are joined, because each array has a cost.
-            if bytes.count < 1024, pieces.count > first, case .data(var last)? = pieces.last, last.count < 16 << 10 {
+            if bytes.count < 1024, pieces.count > first, case .data(var last)? = pieces.last,
+                last.count + bytes.count <= 16 << 10
+            {
                 pieces.removeLast()
                 last += bytes
                 pieces.append(.data(last))

@@ -41,6 +41,8 @@ final class WebSocketConnection: Sendable {
         var isReceiving = true
         /// Whether received messages are discarded, because nobody reads them while the connection is closing.
         var isDiscarding = false
+        /// Whether somebody goes on reading while the connection is closing, so that no message is discarded.
+        var keepsMessages = false
         /// Whether the Close frame was written, or cannot be.
         var isCloseWritten = false
         /// The payloads of control frames to be written.
@@ -154,7 +156,7 @@ final class WebSocketConnection: Sendable {
             let (isFull, taker) = state.withLock { state -> (Bool, OneShot<Void>?) in
                 let isFull = state.inbox.byteCount >= max(1, options.receiveBufferSize.bytes)
                 if case .failed = state.end { state.isDiscarding = true }
-                if isFull, state.end != nil { state.isDiscarding = true }
+                if isFull, state.end != nil, !state.keepsMessages { state.isDiscarding = true }
                 if state.isDiscarding { return (false, nil) }
                 guard !isFull else {
                     state.room = turn
@@ -190,16 +192,29 @@ final class WebSocketConnection: Sendable {
     }
 
     private func keepAlive() async {
-        guard let interval = options.pingInterval else { return }
-        while (try? await options.sleep(.ping, max(interval.bounded, .milliseconds(1)))) != nil {
-            let activity = state.withLock { $0.activity }
+        guard let interval = options.pingInterval.map({ max($0.bounded, .milliseconds(1)) }) else { return }
+        var untilPing = interval
+        /// The activity before the oldest ping that is not checked yet, and the rest of its timeout.
+        var check: (activity: UInt64, left: Duration)?
+        while true {
+            let wait = min(untilPing, check?.left ?? untilPing)
+            guard (try? await options.sleep(check?.left == wait ? .pong : .ping, wait)) != nil else { return }
+            untilPing -= wait
+            check?.left -= wait
+            if let due = check, due.left <= .zero {
+                let isSilent = state.withLock { $0.activity == due.activity && $0.room == nil && $0.end == nil }
+                if isSilent { return disconnect(.pongTimedOut) }
+                check = nil
+            }
+            guard untilPing <= .zero else { continue }
+            untilPing = interval
+            if check == nil { check = (state.withLock { $0.activity }, options.pongTimeout.bounded) }
             send { state in
+                // A ping that is not written yet is enough.
+                guard state.pings.isEmpty else { return }
                 state.lastPing += 1
                 state.pings.append(Self.pingPayload(state.lastPing))
             }
-            guard (try? await options.sleep(.pong, options.pongTimeout.bounded)) != nil else { return }
-            let isSilent = state.withLock { $0.activity == activity && $0.room == nil && $0.end == nil }
-            if isSilent { return disconnect(.pongTimedOut) }
         }
     }
 
@@ -236,6 +251,8 @@ final class WebSocketConnection: Sendable {
 
     /// Closes the connection, without a Close frame from now on.
     private func disconnect(_ error: WebSocketError) {
+        // Before the reader is resumed, which must not wait for room again.
+        state.withLock { $0.isDiscarding = true }
         finish(.failed(error))
         transport.close()
         send { $0.isCloseWritten = true }
@@ -243,10 +260,13 @@ final class WebSocketConnection: Sendable {
 
     /// Starts the closing handshake, if the connection is open.
     /// - Throws: `.invalidArgument`.
-    func startClosing(_ code: WebSocketCloseCode, _ reason: String = "") throws(WebSocketError) {
+    func startClosing(_ code: WebSocketCloseCode, _ reason: String = "", keepsMessages: Bool = false)
+        throws(WebSocketError)
+    {
         guard code.isAllowedInFrames || code == .noStatus, reason.utf8.count <= 123,
             reason.isEmpty || code != .noStatus
         else { throw .invalidArgument("the code \(code) or the reason cannot be sent in a Close frame") }
+        if keepsMessages { state.withLock { $0.keepsMessages = true } }
         finish(.closed(code, reason: reason, byServer: false))
         send { $0.close = $0.close ?? (code == .noStatus ? [] : Self.closePayload(code, reason)) }
     }
@@ -385,7 +405,10 @@ final class WebSocketConnection: Sendable {
                 // After this client has closed, messages may arrive before the server's Close frame.
                 let isLast = if case .closed(_, _, byServer: false) = state.end { !state.isReceiving } else { true }
                 let hasRoom = state.inbox.byteCount < max(1, options.receiveBufferSize.bytes)
-                return (result, isLast ? state.end : nil, hasRoom ? state.room.take() : nil)
+                let room = hasRoom ? state.room.take() : nil
+                // The server had no chance to send while the buffer was full.
+                if room != nil { state.activity &+= 1 }
+                return (result, isLast ? state.end : nil, room)
             }
             room?.fulfill(())
             if let value = try result.get() { return value }

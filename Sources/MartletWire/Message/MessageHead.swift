@@ -106,6 +106,8 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     ///   - bytes: The bytes of the message, up to the end of the fields.
     ///   - marks: The ``mark(_:_:)`` of all names.
     init(_ bytes: Span<UInt8>, _ entries: Span<Entry>, marks: UInt64) {
+        // A section without fields, such as most trailer sections, needs no memory.
+        if entries.isEmpty { return }
         (count, entryStart, self.marks) = (entries.count, bytes.count, marks)
         let byteCount = entryStart &+ count &* MemoryLayout<Entry>.stride
         storage.reserveCapacity(byteCount)

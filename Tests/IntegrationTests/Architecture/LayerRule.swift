@@ -17,7 +17,7 @@ struct LayerRule {
     private static let systemModules: [String: Set<String>] = [
         "MartletTransport": ["Glibc", "Synchronization"],
         "MartletStorage": ["Glibc", "Synchronization"],
-        "MartletConnections": ["Synchronization"],
+        "MartletPool": ["Synchronization"],
         "MartletCache": ["Glibc", "Synchronization"],
         "MartletURL": ["Synchronization"],
         "MartletContent": ["FoundationEssentials"],
@@ -27,7 +27,7 @@ struct LayerRule {
         "MartletAuthentication": ["FoundationEssentials"],
         "MartletCookies": ["FoundationEssentials", "Synchronization"],
         "MartletHSTS": ["FoundationEssentials", "Synchronization"],
-        "MartletNetwork": ["FoundationEssentials", "Glibc", "Synchronization"],
+        "MartletConditions": ["FoundationEssentials", "Glibc", "Synchronization"],
         "MartletCaching": ["FoundationEssentials", "Synchronization"],
         "MartletCoding": ["FoundationEssentials"],
         "MartletHosts": ["FoundationEssentials"],

@@ -1,4 +1,4 @@
-import MartletNetwork
+import MartletConditions
 import MartletTesting
 import Testing
 

@@ -1,4 +1,4 @@
-import MartletNetwork
+import MartletConditions
 import Foundation
 
 /// A network namespace: links, addresses and routes that are invisible to the rest of the machine.

@@ -1,4 +1,4 @@
-import MartletNetwork
+import MartletConditions
 import MartletURL
 import MartletCore
 import MartletHosts

@@ -1,4 +1,4 @@
-import MartletNetwork
+import MartletConditions
 import MartletCaching
 import MartletCore
 import MartletDiagnostics

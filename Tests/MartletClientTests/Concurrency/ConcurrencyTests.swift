@@ -1,6 +1,6 @@
 import Martlet
 import MartletCore
-import MartletNetwork
+import MartletConditions
 import MartletTesting
 import MartletTestSupport
 import Testing

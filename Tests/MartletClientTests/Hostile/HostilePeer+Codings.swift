@@ -1,4 +1,4 @@
-import MartletNetwork
+import MartletConditions
 import MartletContent
 import MartletCore
 import MartletHosts

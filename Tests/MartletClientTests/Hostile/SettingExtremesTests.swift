@@ -12,7 +12,7 @@ import Testing
 @testable import MartletCore
 @testable import MartletDiagnostics
 @testable import MartletHosts
-@testable import MartletNetwork
+@testable import MartletConditions
 @testable import MartletStreams
 
 /// Every numeric setting at its extremes, in real calls. A trap ends the test process, which is a failure.

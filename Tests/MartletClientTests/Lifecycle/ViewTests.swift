@@ -1,7 +1,7 @@
 import Martlet
 @testable import MartletCore
 @testable import MartletHosts
-import MartletConnections
+import MartletPool
 import MartletTesting
 import MartletTestSupport
 import MartletTransport

@@ -1,7 +1,8 @@
 import MartletURL
 import MartletCore
 import MartletHosts
-import MartletNetwork
+import MartletFeatureSettings
+import MartletConditions
 import MartletTesting
 import MartletTransport
 import Testing

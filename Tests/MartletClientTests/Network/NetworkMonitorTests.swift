@@ -1,6 +1,7 @@
 import FoundationEssentials
 import MartletCore
-import MartletNetwork
+import MartletFeatureSettings
+import MartletConditions
 import MartletTesting
 import MartletTestSupport
 import MartletTransport

@@ -1,5 +1,5 @@
 @testable import MartletCredentials
-@testable import MartletConnections
+@testable import MartletPool
 import MartletTesting
 import MartletTransport
 import MartletWire
@@ -30,7 +30,7 @@ struct TransientFailureTests {
         return Row(error: error, get: get, post: post, events: events)
     }
 
-    private static func proxy(_ error: MartletConnections.ProxyHandshakeError) -> ProxyError {
+    private static func proxy(_ error: MartletPool.ProxyHandshakeError) -> ProxyError {
         ProxyError(error, proxy: "http://p:1")
     }
 

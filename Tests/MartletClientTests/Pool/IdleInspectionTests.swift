@@ -6,7 +6,7 @@ import MartletTransport
 import MartletWire
 import Testing
 
-@testable import MartletConnections
+@testable import MartletPool
 
 /// A stream whose end arrived together with the last bytes, so that only an inspection detects it.
 private final class EndedStream: ForwardingStream {
@@ -136,6 +136,17 @@ struct IdleInspectionTests {
             lease.returnUnused()
             #expect(pool.snapshot.leased == 0 && pool.snapshot.idle == 1)
         }
+        // Weak, so that the test does not hold the lease.
+        weak var former: Lease?
+        func use() async throws {
+            let lease = try await acquire()
+            former = lease
+            lease.returnUnused()
+        }
+        try await use()
+        let renewed = try await acquire()
+        #expect(renewed === former && renewed.isReused)
+        renewed.returnUnused()
     }
 
     @Test(

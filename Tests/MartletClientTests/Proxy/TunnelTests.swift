@@ -1,5 +1,5 @@
 import Martlet
-import MartletConnections
+import MartletPool
 import MartletTesting
 import MartletTransport
 import MartletWire

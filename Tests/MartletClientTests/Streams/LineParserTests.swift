@@ -1,4 +1,4 @@
-import MartletNetwork
+import MartletConditions
 import MartletCore
 import MartletStreams
 import MartletTransport

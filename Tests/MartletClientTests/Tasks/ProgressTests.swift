@@ -1,4 +1,4 @@
-@testable import MartletNetwork
+@testable import MartletConditions
 @testable import MartletContent
 @testable import MartletCore
 import MartletTesting

@@ -79,6 +79,8 @@ struct UserCodeLocationsTests {
         "HTTPSession.save": .synchronous(.downloadProgress),
         "HTTPSession.stream": .callersTask,
         "HTTPSession.upload": .synchronous(.uploadProgress),
+        "HTTPSession.upgrade": .callersTask,
+        "HTTPSession.webSocket": .callersTask,
         "HTTPSession.uploadResumably": .elsewhere("The progress is reported as for HTTPSession.download."),
         "HTTPSession.with": .value,
         "MultipartForm.init": .value,
@@ -133,6 +135,10 @@ struct UserCodeLocationsTests {
         "TrustPolicy.evaluated": .call(.trust),
         "SessionConfiguration.metricsFactory": metrics,
         "UploadManager.init": .elsewhere("UploadManagerTests"),
+        "WebSocket.send": .callersTask,
+        "WebSocketOptions.init": .value,
+        "WebSocketReconnectionPolicy.init": .value,
+        "WebSocketReconnectionPolicy.reconnects": .value,
     ]
 
     private static var metrics: Row {

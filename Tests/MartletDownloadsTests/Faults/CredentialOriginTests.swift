@@ -1,4 +1,4 @@
-import MartletNetwork
+import MartletConditions
 import MartletCredentials
 import MartletContent
 import Foundation

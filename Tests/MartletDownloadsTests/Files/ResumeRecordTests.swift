@@ -127,8 +127,8 @@ struct ResumeRecordTests {
         bytes[0] = 0x4E
         #expect(fault(mended(bytes)) == "\(RecordEnvelope.FormatError.foreign)")
         bytes = sample.bytes
-        bytes[4] = 2
-        #expect(fault(mended(bytes)) == "\(RecordEnvelope.FormatError.version(2))")
+        bytes[4] = 3
+        #expect(fault(mended(bytes)) == "\(RecordEnvelope.FormatError.version(3))")
         bytes = sample.bytes
         bytes[6] = 1
         #expect(fault(mended(bytes)) == "\(RecordEnvelope.FormatError.foreign)")

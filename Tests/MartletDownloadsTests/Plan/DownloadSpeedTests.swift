@@ -1,6 +1,6 @@
 import MartletCaching
 import MartletCore
-import MartletConnections
+import MartletPool
 import MartletDownloads
 import MartletTestSupport
 import MartletTransport

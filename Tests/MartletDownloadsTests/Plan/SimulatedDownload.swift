@@ -2,9 +2,9 @@ import MartletURL
 import MartletCaching
 import MartletCore
 import MartletDiagnostics
-import MartletNetwork
+import MartletConditions
 import MartletStreams
-import MartletConnections
+import MartletPool
 import MartletTransport
 import Testing
 

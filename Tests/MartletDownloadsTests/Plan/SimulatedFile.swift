@@ -1,6 +1,6 @@
 import MartletCaching
 import MartletCore
-import MartletNetwork
+import MartletConditions
 @testable import MartletDownloads
 import MartletWire
 

@@ -1,4 +1,4 @@
-import MartletConnections
+import MartletPool
 @testable import MartletDownloads
 import Testing
 

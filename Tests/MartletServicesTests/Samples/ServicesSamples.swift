@@ -4,9 +4,10 @@ import Martlet
     import Configuration
 
     private func settings() async throws {
-        let settings = ConfigReader(provider: EnvironmentVariablesProvider())
-        let session = HTTPSession(
-            configuration: try await SessionConfiguration(reading: settings.scoped(to: "http")))
+        let environment = ConfigReader(provider: EnvironmentVariablesProvider())
+        let settings = environment.scoped(to: "http")
+        let configuration = try await SessionConfiguration(reading: settings)
+        let session = HTTPSession(configuration: configuration)
         _ = session
     }
 #endif

@@ -199,7 +199,8 @@ struct VerifiedChainsTests {
     func listTimes() throws {
         let list = try CertificateAuthority().revocationList(issued: .seconds(-100), until: .seconds(5000))
         let lists = try PEMParser.revocationLists(of: .text(list))
-        let times = try #require(try #require(lists.first).times)
+        let first = try #require(lists.first)
+        let times = try #require(first.times)
         #expect(times.count == 2)
         #expect(times[1] - times[0] == 5100)
         #expect(abs(VerifiedChain.Moment.now().calendar - times[0] - 100) < 60)

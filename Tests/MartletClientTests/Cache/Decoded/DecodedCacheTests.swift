@@ -6,7 +6,7 @@ import Testing
 
 @testable import MartletCaching
 @testable import MartletCore
-@testable import MartletNetwork
+@testable import MartletConditions
 
 /// A weak reference to an object.
 private struct WeakReference<Object: AnyObject> {

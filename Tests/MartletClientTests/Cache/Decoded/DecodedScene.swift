@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletCaching
 @testable import MartletCore
-@testable import MartletNetwork
+@testable import MartletConditions
 
 /// The decoded value of a test: the body and the number of the decoding.
 struct DecodedText: Hashable, Sendable {

@@ -10,7 +10,7 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 @testable import MartletHosts
-@testable import MartletNetwork
+@testable import MartletConditions
 @testable import MartletStreams
 
 /// A cache in a test's own directory with injected file errors, and the events of the cache.

@@ -1,4 +1,4 @@
-@testable import MartletNetwork
+@testable import MartletConditions
 import Martlet
 import MartletStorage
 import MartletTesting

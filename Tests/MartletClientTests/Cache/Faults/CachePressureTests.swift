@@ -7,7 +7,7 @@ import Testing
 
 @testable import MartletCaching
 @testable import MartletCore
-@testable import MartletNetwork
+@testable import MartletConditions
 
 @Suite("A cache under memory pressure")
 struct CachePressureTests {
