@@ -52,7 +52,7 @@ find_missing() {
 
 # Installs httpbin, its server and WebSocket servers in a virtual environment in the build directory. The stamp records
 # complete installations with their versions. Of two concurrent runs, one waits for the other.
-install_httpbin() {
+install_python_servers() {
     local root environment packages log
     root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
     environment="$root/.build/httpbin"
@@ -79,7 +79,7 @@ install_httpbin() {
 # Requirements without a Debian package.
 install_rest() {
     case "$1" in
-        test | soak) install_httpbin ;;
+        test | soak) install_python_servers ;;
     esac
 }
 

@@ -164,7 +164,7 @@ private struct MetalinkDocument {
     private static func safeName(_ proposed: String) -> String {
         var name = SafeFilename(proposed)?.text ?? ""
         while name.utf8.first == UInt8(ascii: "-") {
-            name = SafeFilename(String(String.UnicodeScalarView(name.unicodeScalars.dropFirst())))?.text ?? ""
+            name = SafeFilename(String(name.unicodeScalars.dropFirst()))?.text ?? ""
         }
         return name.isEmpty ? "download" : name
     }

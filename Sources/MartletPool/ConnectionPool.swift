@@ -146,8 +146,8 @@ package final class ConnectionPool: TimerTarget {
     /// An idle connection that has not been checked yet.
     fileprivate typealias Candidate = (id: PoolConnectionID, connection: HTTP1Connection)
 
-    /// - Parameter former: The lease of the last exchange. It is renewed, which saves memory for a new one, if nothing
-    ///   else holds it: that exchange could still release it.
+    /// - Parameter former: The lease of the last exchange. It is renewed to save an allocation, unless something else
+    ///   still holds it, and could release it a second time.
     private func lease(_ candidate: Candidate, _ request: Request, renewing former: inout Lease?) -> Acquisition {
         if isKnownUniquelyReferenced(&former), let former {
             former.renew(isReused: !request.isFresh)

@@ -81,16 +81,12 @@
 
         /// Returns a whole number.
         func number(_ key: String, atLeast minimum: Int) async throws -> Int? {
-            try await value(key, "a whole number of at least \(minimum)") {
-                Int($0).flatMap { $0 < minimum ? nil : $0 }
-            }
+            try await value(key, "a whole number of at least \(minimum)") { wholeNumber($0, atLeast: minimum) }
         }
 
         /// Returns a whole number, or the inner `nil` for the text `none`.
         func optionalNumber(_ key: String, atLeast minimum: Int) async throws -> Int?? {
-            try await optional(key, "a whole number of at least \(minimum)") {
-                Int($0).flatMap { $0 < minimum ? nil : $0 }
-            }
+            try await optional(key, "a whole number of at least \(minimum)") { wholeNumber($0, atLeast: minimum) }
         }
 
         /// Returns a number of seconds.
@@ -108,6 +104,10 @@
 
         /// 31 years; sums of such durations do not overflow.
         private static let maximumSeconds = 1_000_000_000
+
+        private func wholeNumber(_ text: String, atLeast minimum: Int) -> Int? {
+            Int(text).flatMap { $0 < minimum ? nil : $0 }
+        }
 
         private func duration(_ text: String, atLeast minimum: Double) -> Duration? {
             guard let seconds = Double(text), seconds >= minimum, seconds <= Double(Self.maximumSeconds) else {

@@ -43,7 +43,7 @@ final class Handoff<Element: Sendable>: Sendable {
             state.giver = turn
             return true
         }
-        if isWaiting { await Handoff.wait(turn) }
+        if isWaiting { _ = await turn.waitUnlessCancelled() }
         return state.withLock { $0.isTaken }
     }
 
@@ -80,7 +80,7 @@ final class Handoff<Element: Sendable>: Sendable {
                 try outcome.get()
                 return nil
             }
-            await Handoff.wait(turn)
+            _ = await turn.waitUnlessCancelled()
         }
     }
 
@@ -95,10 +95,6 @@ final class Handoff<Element: Sendable>: Sendable {
             return ([state.giver.take(), state.taker.take()], element)
         }
         for turn in turns { turn?.fulfill(()) }
-    }
-
-    private static func wait(_ turn: OneShot<Void>) async {
-        _ = await turn.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
     }
 }
 

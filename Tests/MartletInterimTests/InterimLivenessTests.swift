@@ -1,5 +1,6 @@
 import Foundation
 import Martlet
+import MartletTestSupport
 import MartletTesting
 import Testing
 

@@ -20,17 +20,6 @@ final class InterimRecorder: Sendable {
     }
 }
 
-extension HTTPSession {
-    /// Creates a session for one test, which trusts the origin. Its timeouts end only hangs.
-    static func own(_ origin: TestOrigin, _ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
-        var configuration = SessionConfiguration.ephemeral
-        configuration.timeouts = Timeouts(connect: .seconds(300), head: .seconds(300), idle: .seconds(300))
-        if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
-        change(&configuration)
-        return HTTPSession(configuration: configuration)
-    }
-}
-
 extension ScriptStep {
     /// An early hint.
     static let sendHint = ScriptStep.send("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")

@@ -4,15 +4,6 @@ import MartletTesting
 import Testing
 
 extension HTTPSession {
-    /// Creates a session for one test, which trusts the origin. Its timeouts end only hangs.
-    static func own(_ origin: TestOrigin, _ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
-        var configuration = SessionConfiguration.ephemeral
-        configuration.timeouts = Timeouts(connect: .seconds(300), head: .seconds(300), idle: .seconds(300))
-        if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
-        change(&configuration)
-        return HTTPSession(configuration: configuration)
-    }
-
     /// Offers a protocol, and returns the connection.
     nonisolated func upgraded(
         _ url: String, to protocolName: String = "echo", options: RequestOptions = RequestOptions()

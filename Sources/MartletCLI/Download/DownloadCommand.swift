@@ -218,6 +218,14 @@ struct DownloadCommand: WordsCommand {
 }
 
 extension HTTPSession {
+    /// The session without cookies and client certificate, for downloads that get no credentials.
+    nonisolated var anonymous: HTTPSession {
+        with {
+            $0.cookies = nil
+            $0.tls.identity = nil
+        }
+    }
+
     nonisolated func reportEvents(_ report: @escaping @Sendable (String) async -> Void) -> Task<Void, Never> {
         let events = events
         return Task { for await event in events { await report(event.description) } }

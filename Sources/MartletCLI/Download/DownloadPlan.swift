@@ -50,25 +50,32 @@ struct DownloadPlan: Sendable {
         entries += lists
         try check(!entries.isEmpty || download.stateDirectory != nil, "no URL was given; try martlet download --help")
         var plans: [DownloadPlan] = []
-        // Created once, because a list may have many thousand entries.
-        let directory = DownloadTarget.directory(FilePath(download.directory ?? "."))
-        let lines = try DownloadPlan.fields(of: group)
+        let common = try Common(group)
         for entry in entries {
             // The author of a document must not choose which servers get a user or a token.
             let access = entry.isOfDocument && caller.isOneForAll ? nil : caller
-            plans.append(try DownloadPlan(entry, group, lines, number: plans.count + 1, access, in: directory))
+            plans.append(try DownloadPlan(entry, group, common, number: plans.count + 1, access))
         }
         return plans
     }
 
+    /// The values that all plans of a command line share. Created once, because a list may have many thousand entries.
+    struct Common: Sendable {
+        /// The header fields of entries without their own.
+        fileprivate let lines: HeaderLines
+        /// The directory of files without a name.
+        fileprivate let directory: DownloadTarget
+
+        init(_ group: TransferOptions) throws(UsageError) {
+            lines = try DownloadPlan.fields(of: group)
+            directory = .directory(FilePath(group.download.directory ?? "."))
+        }
+    }
+
     /// Creates the plan of an entry.
-    /// - Parameters:
-    ///   - common: The header fields of all entries without their own; `nil` if they were not parsed yet.
-    ///   - caller: The credentials; `nil` for a URL that a server named, which gets none.
-    ///   - directory: The directory of files without a name; `nil` if it was not made yet.
+    /// - Parameter caller: The credentials; `nil` for a URL that a server named, which gets none.
     init(
-        _ entry: DownloadListEntry, _ group: TransferOptions, _ common: HeaderLines? = nil, number: Int,
-        _ caller: CredentialPlan?, in directory: DownloadTarget? = nil
+        _ entry: DownloadListEntry, _ group: TransferOptions, _ common: Common, number: Int, _ caller: CredentialPlan?
     ) throws(UsageError) {
         let download = group.download
         (self.number, url) = (number, entry.url.withoutUserInfo)
@@ -81,26 +88,21 @@ struct DownloadPlan: Sendable {
             target = .file(path)
             givenName = name.string
         } else {
-            (target, givenName) = (directory ?? .directory(FilePath(download.directory ?? ".")), nil)
+            (target, givenName) = (common.directory, nil)
         }
         options = download.options
         (options.checksum, options.mirrors) = (entry.checksum, entry.mirrors)
         options.expectedByteCount = entry.byteCount
         (followsMetalink, isAnonymous) = (download.followsMetalink && caller != nil, caller == nil)
         if let limit = group.sizeLimit { options.byteLimit = ByteCount(limit) }
-        let lines: HeaderLines
-        if let common, entry.headers.isEmpty {
-            lines = common
-        } else {
-            lines = try DownloadPlan.fields(of: group, entry.headers)
-        }
+        let lines = try entry.headers.isEmpty ? common.lines : DownloadPlan.fields(of: group, entry.headers)
         var fields = lines.fields
         options.request.omittedFields = lines.omitted
         if let timeout = group.connectTimeout { options.request.timeouts.connect = timeout }
         options.request.redirects = group.redirects.followsRedirects ? group.redirects : .doNotFollow
         options.request.usesCookies = CookiePlan.isActive(group)
         caller?.apply(to: &options.request, &fields, url: entry.url)
-        options.headers = caller == nil || entry.isOfDocument ? HTTPHeaders(fields).withoutSecrets : HTTPHeaders(fields)
+        options.headers = entry.isOfDocument ? HTTPHeaders(fields).withoutSecrets : HTTPHeaders(fields)
     }
 
     /// Creates the plan of a download that is stored in the directory of `--state`.

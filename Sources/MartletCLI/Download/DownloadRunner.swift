@@ -79,12 +79,16 @@ struct DownloadRunner: Sendable {
                 runningCount -= 1
                 scheduler.end(index)
                 outcomes[plans[index].number] = outcome
-                for entry in entries {
-                    // The options were parsed before, for the document, and the name of the file is valid.
-                    guard let plan = try? DownloadPlan(entry, group, number: plans.count + 1, nil) else { continue }
-                    plans.append(plan)
-                    scheduler.add(host: plan.url.host)
-                    await screen.expectFile()
+                // The options were parsed before, for the document, and the names of the files are valid.
+                if !entries.isEmpty, let common = try? DownloadPlan.Common(group) {
+                    for entry in entries {
+                        guard let plan = try? DownloadPlan(entry, group, common, number: plans.count + 1, nil) else {
+                            continue
+                        }
+                        plans.append(plan)
+                        scheduler.add(host: plan.url.host)
+                        await screen.expectFile()
+                    }
                 }
                 if outcome.status != nil, group.global.stopsAtFirstError {
                     scheduler.stop()
@@ -257,15 +261,13 @@ extension DownloadBackend {
 /// Downloads of a session, without a queue that outlives the program.
 struct SessionDownloads: DownloadBackend {
     let session: HTTPSession
+    /// The session of all URLs that a server named. Created once, because connections are pooled by session.
+    private let anonymousSession: HTTPSession
 
-    /// Returns the session of a plan. A URL that a server named gets neither cookies nor a client certificate.
-    func session(for plan: DownloadPlan) -> HTTPSession {
-        guard plan.isAnonymous else { return session }
-        return session.with {
-            $0.cookies = nil
-            $0.tls.identity = nil
-        }
-    }
+    init(session: HTTPSession) { (self.session, anonymousSession) = (session, session.anonymous) }
+
+    /// Returns the session of a plan.
+    func session(for plan: DownloadPlan) -> HTTPSession { plan.isAnonymous ? anonymousSession : session }
 
     func begin(_ plan: DownloadPlan) async throws -> Download {
         try session(for: plan).startDownload(plan.url, to: plan.target, options: plan.options)
@@ -306,11 +308,7 @@ actor ManagedDownloads: DownloadBackend {
         let download = group.download
         guard let directory = download.stateDirectory else { return nil }
         let access = try DownloadCredentials(plans, group, caller)
-        // Downloads without credentials get neither cookies nor a client certificate.
-        let anonymousSession = session.with {
-            $0.cookies = nil
-            $0.tls.identity = nil
-        }
+        let anonymousSession = session.anonymous
         let limits = DownloadLimits(
             concurrentFiles: download.fileLimit, perHost: download.fileLimitPerHost,
             connectionsPerHost: max(6, download.options.segments))

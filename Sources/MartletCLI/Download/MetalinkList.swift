@@ -1,4 +1,5 @@
 import Martlet
+import MartletContent
 import MartletMetalink
 
 /// The files of Metalink documents, as entries of a list.
@@ -8,8 +9,8 @@ enum MetalinkList {
 
     /// Whether a downloaded file is a document, by its media type, or else by the end of its URL.
     static func isDocument(_ result: DownloadResult) -> Bool {
-        let type = result.contentType?.split(separator: ";").first.map { HeaderLines.trimmed($0).lowercased() }
-        return type == Metalink.mediaType || result.url.path.hasSuffix(".meta4")
+        let type = result.contentType.flatMap { MediaType($0) }
+        return type?.essence == Metalink.mediaType || result.url.path.hasSuffix(".meta4")
     }
 
     /// The files of a document, in order.

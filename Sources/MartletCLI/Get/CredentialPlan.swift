@@ -48,6 +48,15 @@ struct CredentialPlan: Sendable {
         return AuthenticationSettings(netrc: netrc, netrcScheme: scheme)
     }
 
+    /// The settings for calls that start at a URL. A user in the URL applies to its origin, unless one is given for all.
+    func settings(for url: HTTPURL?) -> AuthenticationSettings {
+        var settings = settings(for: url?.origin)
+        if let url, let user = url.user, !isOneForAll {
+            settings.credentialsByOrigin[url.origin] = .basic(user: user, password: url.password ?? "")
+        }
+        return settings
+    }
+
     /// Sets the credentials of a call. With `--location-trusted`, the field `Authorization` may be added to `fields`.
     func apply(to options: inout RequestOptions, _ fields: inout HTTPFields, url: HTTPURL) {
         let ofURL = url.user.map { RequestCredentials(user: $0, password: url.password ?? "", scheme: scheme) }

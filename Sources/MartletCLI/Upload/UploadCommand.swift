@@ -138,11 +138,7 @@ struct UploadPlan: Sendable {
         try check(
             given != nil || !caller.isOneForAll,
             "option \(group.bearer == nil ? "-u" : "--oauth2-bearer"): needs a file and a URL, or use -n")
-        var settings = caller.settings(for: given?.origin)
-        if let given, let user = given.user, !caller.isOneForAll {
-            settings.credentialsByOrigin[given.origin] = .basic(user: user, password: given.password ?? "")
-        }
-        authentication = settings
+        authentication = caller.settings(for: given)
         var lines = try HeaderLines(group.headerLines)
         lines.setDefaults(group)
         if let name = lines.omitted.map(\.rawName).sorted().first {

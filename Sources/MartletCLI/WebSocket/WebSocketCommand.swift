@@ -91,11 +91,8 @@ struct WebSocketPlan: Sendable {
         if case .text(let mapped) = HTTPTargetForm.text(text).withHTTPScheme { given = mapped }
         let url = try CommandLineURL.parsed(given)
         let caller = try await CredentialPlan.load(group)
-        var settings = caller.settings(for: url.origin)
-        if let user = url.user, !caller.isOneForAll {
-            settings.credentialsByOrigin[url.origin] = .basic(user: user, password: url.password ?? "")
-        }
-        (self.url, authentication, self.group) = (url.withoutUserInfo, settings, group.webSocket)
+        authentication = caller.settings(for: url)
+        (self.url, self.group) = (url.withoutUserInfo, group.webSocket)
         var lines = try HeaderLines(group.headerLines)
         lines.setDefaults(group)
         if let name = lines.omitted.map(\.rawName).sorted().first {

@@ -237,6 +237,7 @@ struct RequestComposer {
         if prepared.isChunked, call.options.version == .http10 {
             throw rejection("HTTP/1.0 does not support chunked bodies: the body needs a length")
         }
+        // GET is excluded first: it is the most frequent method, and then needs no further comparisons.
         if call.method != .get, prepared.length == nil, !prepared.isChunked,
             call.method == .post || call.method == .put || call.method == .patch
         {

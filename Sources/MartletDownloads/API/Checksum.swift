@@ -34,7 +34,7 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     /// Creates an MD5 checksum from its hexadecimal digits. It detects damage, but not forgery.
     public static func md5(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .md5, hexadecimal) }
 
-    /// Whether another file with this hash cannot be made: not for SHA-1 and MD5.
+    /// Whether the hash function resists forgery: `false` for SHA-1 and MD5.
     package var detectsForgery: Bool { algorithm != .sha1 && algorithm != .md5 }
 
     private init(unchecked algorithm: DigestSink.Algorithm, _ hexadecimal: String) {

@@ -50,7 +50,7 @@ public struct DownloadOptions: Sendable {
     public var checksum: Checksum?
     /// Other URLs of the same file, in the order of preference; none by default, ``mirrorLimit`` at most.
     ///
-    /// The connections are spread over all URLs, most of them to the fastest. A URL that fails is left, and another one
+    /// The connections are spread over all URLs, most of them to the fastest. If a URL fails, another one
     /// continues at the byte reached; the download fails when all have failed. Bytes of several servers are mixed only
     /// if their strong entity tags or `Repr-Digest` are equal, or ``checksum`` verifies the file; other mirrors are
     /// used when all others have failed, and then for the whole file. If mixed bytes do not match the checksum, the

@@ -226,12 +226,11 @@ extension DownloadMachine {
             (sources[lead].use, sources[lead].error) = (.nothing, error)
             effects.append(.emit(.urlFailed(sources[lead].url.withoutUserInfo, error)))
         }
-        let usable = sources.indices.filter { sources[$0].use != .nothing }
-        // The delay after an earlier failure is over soon, and the whole file takes longer.
-        guard let next = ([lead] + usable).first(where: { sources[$0].use != .nothing }) else {
+        guard let next = ([lead] + sources.indices).first(where: { sources[$0].use != .nothing }) else {
             isOver = true
             return [.fail(sources.count(where: { $0.error != nil }) > 1 ? failureOfAll : error)]
         }
+        // The delay after an earlier failure is over soon, and the whole file takes longer.
         for index in sources.indices { sources[index].restsUntil = nil }
         effects += startGeneration(.otherURL, now)
         follow(next)

@@ -117,8 +117,8 @@ package struct DownloadMachine: Sendable {
         (original, self.options, expectedByteCount) = (url, options, options.expectedByteCount)
         sources = [DownloadSource(url)]
         // The download may have moved to an https URL since its mirrors were checked.
-        let isExposed = url.scheme == .https && options.checksum?.detectsForgery != true
-        for mirror in options.mirrors where !(isExposed && mirror.scheme == .http) {
+        let needsTLS = options.needsSecureMirrors(of: url)
+        for mirror in options.mirrors where !(needsTLS && mirror.scheme == .http) {
             guard !sources.contains(where: { $0.url.absoluteForm == mirror.absoluteForm }) else { continue }
             sources.append(DownloadSource(mirror))
         }

@@ -94,15 +94,19 @@ extension DownloadOptions {
     /// The maximum number of mirrors: 100.
     public static let mirrorLimit = 100
 
+    /// Whether the mirrors of a URL must use `https`. An attacker between the client and an `http` mirror could replace
+    /// the bytes, which the `https` URL would have prevented.
+    func needsSecureMirrors(of url: HTTPURL) -> Bool {
+        url.scheme == .https && checksum?.detectsForgery != true
+    }
+
     /// Checks the mirrors of a URL.
     package func checkMirrors(of url: HTTPURL) throws(HTTPError) {
         var message: String?
         if mirrors.count > DownloadOptions.mirrorLimit {
             message = "there are \(mirrors.count) mirrors, and the limit is \(DownloadOptions.mirrorLimit)"
         }
-        // An attacker between the client and the mirror could replace the bytes, which https would have prevented.
-        let isExposed = url.scheme == .https && checksum?.detectsForgery != true
-        if isExposed, let mirror = mirrors.first(where: { $0.scheme == .http }) {
+        if needsSecureMirrors(of: url), let mirror = mirrors.first(where: { $0.scheme == .http }) {
             message = "the mirror \(mirror.redacted) of an https URL needs https, or a SHA-2 checksum"
         }
         guard let message else { return }

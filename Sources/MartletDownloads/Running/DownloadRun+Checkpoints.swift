@@ -101,7 +101,8 @@ extension DownloadRun {
         return try await job.publish(file.part, file.result, modified: file.modified, onPublication: onPublication)
     }
 
-    /// Publishes a complete file without a checksum on the worker that wrote its end. Blocks. After a failure ``finish()`` repeats it.
+    /// Publishes a complete file without a checksum on the worker that wrote its end. Blocks. After a failure
+    /// ``finish()`` publishes it.
     func publishAtOnce() {
         guard onPublication == nil, !job.requiresDigest else { return }
         let file = state.withLock { state in state.keeps && state.machine.isOneComplete ? complete(state) : nil }

@@ -163,8 +163,8 @@ final class DownloadRun: Sendable {
 
     /// Performs effects, and those that follow, until the download is over. No transfer is active then.
     ///
-    /// The run's own task makes the first request of a download. If the response is a small file, that is all, and the
-    /// file costs one task and one job of a worker. Otherwise another task then supervises the download.
+    /// The run's own task makes the first request of a download. If the response is a small file, the
+    /// download needs only this task and one job of a worker. Otherwise another task supervises the download.
     private func rounds(_ first: [DownloadMachine.Effect]) async -> Outcome {
         let clock = RunClock(self)
         defer { withExtendedLifetime(clock) {} }

@@ -54,7 +54,7 @@ extension OfflineQueue {
     ) async throws -> OfflineOutcome {
         let watch = Watch()
         let ticket = try await submit(request, body: body, as: submission, host, options: options, watch: watch)
-        let outcome = await watch.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
+        let outcome = await watch.waitUnlessCancelled()
         guard case .value(let outcome) = outcome else {
             // In a separate task, because this one is cancelled. Returns when the request has left the queue.
             await Task { try? await drop(ticket.id) }.value

@@ -68,7 +68,8 @@ package struct ExchangeRequest: Sendable {
     }
 }
 
-/// The memory of a sent head, for the next one, which the whole process reuses like ``ReceiveMemory``.
+/// The spare memory for encoded heads, shared by the process like ``ReceiveMemory``: the memory of a sent head is
+/// reused for the next one.
 package enum HeadMemory {
     /// The largest head whose memory is reused, in bytes.
     private static let limit = 4096

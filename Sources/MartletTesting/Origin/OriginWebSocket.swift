@@ -141,8 +141,7 @@ public final class OriginWebSocket: Sendable {
     ///   - code: The code; `.noStatus` for an empty frame.
     ///   - reason: The reason, which is not checked; empty by default.
     public func close(_ code: WebSocketCloseCode, reason: String = "") async throws {
-        let bytes = code == .noStatus ? [] : [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + reason.utf8
-        try await send(8, bytes)
+        try await send(8, code.payload(reason: reason))
     }
 
     /// Sends bytes that are not checked.

@@ -103,7 +103,8 @@ package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     /// Whether this machine's OpenSSL has the function: in FIPS 140 mode it has no MD5.
     package var isAvailable: Bool { (try? MessageDigest(self)) != nil }
 
-    /// SHA-256, which every handshake needs. OpenSSL 3 would search its implementation in each ``MessageDigest``.
+    /// SHA-256, which every handshake needs. OpenSSL 3 would search its implementation in each ``MessageDigest``. Set
+    /// once, and never changed or freed.
     private nonisolated(unsafe) static let fetchedSHA256 = unsafe EVP_MD_fetch(nil, "SHA256", nil)
 
     /// OpenSSL's implementation of the function, which is never freed.

@@ -49,11 +49,11 @@ package final class MemoryTrimmer: TimerTarget {
 /// Detects the end of a burst: the number of requests in flight has fallen far below its recent maximum.
 package struct MemoryTrimRule: Sendable {
     /// The minimum number of requests in flight in a burst. Fewer requests leave less than 10 MB.
-    package static let burstSize = 256
+    private static let burstSize = 256
     /// The minimum time between two calls of a ``MemoryTrimmer``.
-    package static let interval = Duration.seconds(10)
+    private static let interval = Duration.seconds(10)
     /// The time after the end of a burst in which its last requests complete.
-    package static let settlingTime = Duration.milliseconds(200)
+    private static let settlingTime = Duration.milliseconds(200)
 
     /// The maximum number of requests in flight since the last burst ended.
     private var peak = 0

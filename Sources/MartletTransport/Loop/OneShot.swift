@@ -69,6 +69,11 @@ package final class OneShot<Value: Sendable>: TimerTarget {
         }
     }
 
+    /// Waits like ``waitUnlessCancelled(until:on:)`` without a deadline, so no loop is involved.
+    package func waitUnlessCancelled() async -> Outcome {
+        await waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
+    }
+
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
         _ = settle(.timedOut)
         return nil

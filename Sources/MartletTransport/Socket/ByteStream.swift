@@ -61,8 +61,8 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Ends the writing direction: the peer reads the end of the stream, and may still send.
     func shutdownWriting()
 
-    /// Whether the end of the writing direction waits until the stream is writable, and ``shutdownWriting()`` is called
-    /// again. `false` by default.
+    /// Whether ``shutdownWriting()`` could not send the end yet, and has to be called again once the stream is
+    /// writable. `false` by default.
     var hasPendingEnd: Bool { get }
 
     /// Checks whether an idle stream can be used for another request, without waiting or consuming bytes of a response.

@@ -27,8 +27,8 @@ enum CertificateVerification {
             case .deny(let reason): channel.rejection = .denied(reason: reason)
             case .accept:
                 channel.acceptedError = verificationError
-                let candidates = unsafe verificationError == nil ? verifiedChain(store) : [leaf]
-                channel.rejection = unsafe pinError(candidates, channel)
+                let chain = unsafe verificationError == nil ? verifiedChain(store) : [leaf]
+                channel.rejection = unsafe pinError(chain, channel)
             }
         } else if rules.acceptsAny {
             channel.rejection = unsafe pinError([leaf], channel)

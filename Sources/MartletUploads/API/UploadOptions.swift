@@ -58,8 +58,8 @@ public struct UploadOptions: Hashable, Sendable {
     }
 }
 
-/// Retries of an upload after transient failures: those of `RetryPolicy`, the statuses 408, 423, 425, 429, 500, 502, 503
-/// and 504, and a server that disagrees about the offset or has lost the upload.
+/// Retries of an upload after transient failures: those of `RetryPolicy`, the statuses 408, 423, 425, 429, 500, 502,
+/// 503 and 504, and a server that disagrees about the offset or has lost the upload.
 public typealias UploadRetry = TransferRetry
 
 /// The priority of an upload among the waiting ones. It rises while an upload waits, so that none waits forever.

@@ -55,9 +55,7 @@ extension HTTPSession {
         }
         if options.subprotocols.isEmpty, let given = headers[.secWebSocketProtocol] {
             // Many programs set the field themselves, as with other libraries.
-            options.subprotocols = given.split(separator: ",").map { name in
-                String(decoding: ByteClass.trimmed(Array(name.utf8)[...]), as: UTF8.self)
-            }
+            options.subprotocols = given.split(separator: ",").map(DeflateNegotiation.trimmed)
         }
         let handshake = try OpeningHandshake(options)
         handshake.complete(&headers)

@@ -122,8 +122,8 @@ public final class WebSocket: Sendable {
         try await connection.waitUntilOver()
     }
 
-    /// Closes the connection like ``close(code:reason:)`` with the code 1000, but discards no message: another task goes
-    /// on reading until the end.
+    /// Closes the connection like ``close(code:reason:)`` with the code 1000, but discards no message: another task
+    /// continues to read until the end.
     package func closeWhileReading() async throws {
         try connection.startClosing(.normalClosure, keepsMessages: true)
         try await connection.waitUntilOver()

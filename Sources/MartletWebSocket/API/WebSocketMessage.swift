@@ -72,6 +72,11 @@ public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, CustomSt
         }
     }
 
+    /// Returns the payload of a Close frame with the code: empty for ``noStatus``.
+    package func payload(reason: String = "") -> [UInt8] {
+        self == .noStatus ? [] : [UInt8(rawValue >> 8), UInt8(rawValue & 0xFF)] + Array(reason.utf8)
+    }
+
     /// The number.
     public var description: String { "\(rawValue)" }
 }

@@ -77,7 +77,7 @@ package struct DeflateNegotiation: Hashable, Sendable {
         return ["8", "9", "10", "11", "12", "13", "14", "15"].contains(digits) ? Int(digits) : nil
     }
 
-    private static func trimmed(_ text: Substring) -> String {
+    static func trimmed(_ text: Substring) -> String {
         String(decoding: ByteClass.trimmed(Array(text.utf8)[...]), as: UTF8.self)
     }
 

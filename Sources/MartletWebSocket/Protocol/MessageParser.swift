@@ -7,7 +7,7 @@ package struct MessageLimits: Hashable, Sendable {
     /// The maximum size of a message in bytes, after decompression.
     package var messageByteCount: Int
     /// The maximum expansion of a compressed message.
-    package var ratio = DecompressionLimits()
+    package let ratio = DecompressionLimits()
 
     /// Creates limits; by default there is none but that of the ratio.
     package init(frameByteCount: Int = .max, messageByteCount: Int = .max) {
@@ -68,9 +68,6 @@ package struct MessageParser {
     package init(isServer: Bool = false, limits: MessageLimits, inflater: MessageInflater?) {
         (self.limits, self.inflater, frames) = (limits, inflater, FrameParser(isServer: isServer))
     }
-
-    /// Whether the connection may end here without an error in a message.
-    package var isBetweenMessages: Bool { message == nil }
 
     /// Adds the next bytes of the connection, after ``next()`` has returned `nil`.
     package mutating func feed(_ bytes: [UInt8]) { if !isClosed, failure == nil { frames.feed(bytes) } }

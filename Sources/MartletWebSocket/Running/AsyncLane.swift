@@ -26,7 +26,7 @@ final class AsyncLane: Sendable {
         }
         if isClosed { throw CancellationError() }
         guard isHeld else { return }
-        if case .value = await turn.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled) { return }
+        if case .value = await turn.waitUnlessCancelled() { return }
         state.withLock { state in state.waiters.removeAll { $0 === turn } }
         throw CancellationError()
     }

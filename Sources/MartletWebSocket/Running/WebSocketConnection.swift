@@ -39,9 +39,9 @@ final class WebSocketConnection: Sendable {
         var end: End?
         /// Whether messages may still arrive: also after ``WebSocketConnection/startClosing(_:_:)``.
         var isReceiving = true
-        /// Whether received messages are discarded, because nobody reads them while the connection is closing.
+        /// Whether received messages are discarded: after a failure, or if the inbox is full while the connection closes.
         var isDiscarding = false
-        /// Whether somebody goes on reading while the connection is closing, so that no message is discarded.
+        /// Whether a task continues to read while the connection is closing, so that no message is discarded.
         var keepsMessages = false
         /// Whether the Close frame was written, or cannot be.
         var isCloseWritten = false
@@ -134,7 +134,7 @@ final class WebSocketConnection: Sendable {
                 case .close(let code, let reason):
                     finish(.closed(code, reason: reason, byServer: true))
                     // The reply has the same code; the reason is not repeated, because it may be a secret of the server.
-                    return send { $0.close = code == .noStatus ? [] : Self.closePayload(code, "") }
+                    return send { $0.close = code.payload() }
                 }
             }
             let bytes = try await transport.read(upTo: 16 << 10)
@@ -148,13 +148,13 @@ final class WebSocketConnection: Sendable {
         var description: String { "the server closed it without a Close frame" }
     }
 
-    /// Stores an event of a message once there is room. While the connection is closing, events are discarded from the
-    /// first for which there is no room, so that nobody has to read for the closing handshake.
+    /// Stores an event of a message once there is room. While the connection is closing, the first event without room
+    /// and all later ones are discarded, so the closing handshake does not depend on a reader.
     private func store(_ event: MessageParser.Event) async throws {
         while true {
             let turn = OneShot<Void>()
             let (isFull, taker) = state.withLock { state -> (Bool, OneShot<Void>?) in
-                let isFull = state.inbox.byteCount >= max(1, options.receiveBufferSize.bytes)
+                let isFull = self.isFull(state.inbox)
                 if case .failed = state.end { state.isDiscarding = true }
                 if isFull, state.end != nil, !state.keepsMessages { state.isDiscarding = true }
                 if state.isDiscarding { return (false, nil) }
@@ -168,10 +168,12 @@ final class WebSocketConnection: Sendable {
             }
             taker?.fulfill(())
             guard isFull else { return }
-            _ = await turn.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
+            _ = await turn.waitUnlessCancelled()
             try Task.checkCancellation()
         }
     }
+
+    private func isFull(_ inbox: Inbox) -> Bool { inbox.byteCount >= max(1, options.receiveBufferSize.bytes) }
 
     private func writeControlFrames() async {
         var seen: UInt64 = 0
@@ -243,7 +245,7 @@ final class WebSocketConnection: Sendable {
     /// Ends the connection with an error, and tells the server (RFC 6455 §7.1.7).
     func fail(_ error: WebSocketError) {
         finish(.failed(error))
-        send { $0.close = Self.closePayload(error.closeCode, "") }
+        send { $0.close = error.closeCode.payload() }
     }
 
     /// Closes the connection without a closing handshake.
@@ -268,7 +270,7 @@ final class WebSocketConnection: Sendable {
         else { throw .invalidArgument("the code \(code) or the reason cannot be sent in a Close frame") }
         if keepsMessages { state.withLock { $0.keepsMessages = true } }
         finish(.closed(code, reason: reason, byServer: false))
-        send { $0.close = $0.close ?? (code == .noStatus ? [] : Self.closePayload(code, reason)) }
+        send { $0.close = $0.close ?? code.payload(reason: reason) }
     }
 
     /// Waits for the end of the connection.
@@ -283,10 +285,6 @@ final class WebSocketConnection: Sendable {
     private func send(_ change: (inout State) -> Void) {
         state.withLock { change(&$0) }
         controls.change { $0 &+= 1 }
-    }
-
-    private static func closePayload(_ code: WebSocketCloseCode, _ reason: String) -> [UInt8] {
-        [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + Array(reason.utf8)
     }
 
     // MARK: Pings
@@ -316,7 +314,7 @@ final class WebSocketConnection: Sendable {
         }
         if let error { throw error }
         controls.change { $0 &+= 1 }
-        guard case .value = await turn.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled) else {
+        guard case .value = await turn.waitUnlessCancelled() else {
             state.withLock { state in state.pinging.removeAll { $0.turn === turn } }
             throw CancellationError()
         }
@@ -385,8 +383,8 @@ final class WebSocketConnection: Sendable {
         }
     }
 
-    /// Waits for something of the inbox.
-    /// - Parameter take: Returns it; `nil` if it has not arrived.
+    /// Waits until a closure can take a value from the inbox.
+    /// - Parameter take: Returns the value; `nil` if it has not arrived.
     /// - Returns: `nil` at the end of the connection.
     func take<Value: Sendable>(_ take: (inout Inbox) throws(WebSocketError) -> Value?) async throws -> Value? {
         let isFree = state.withLock { state in
@@ -404,8 +402,7 @@ final class WebSocketConnection: Sendable {
                 state.taker = turn
                 // After this client has closed, messages may arrive before the server's Close frame.
                 let isLast = if case .closed(_, _, byServer: false) = state.end { !state.isReceiving } else { true }
-                let hasRoom = state.inbox.byteCount < max(1, options.receiveBufferSize.bytes)
-                let room = hasRoom ? state.room.take() : nil
+                let room = isFull(state.inbox) ? nil : state.room.take()
                 // The server had no chance to send while the buffer was full.
                 if room != nil { state.activity &+= 1 }
                 return (result, isLast ? state.end : nil, room)
@@ -419,7 +416,7 @@ final class WebSocketConnection: Sendable {
                 return nil
             case .closed(_, _, false): return nil
             case .failed(let error): throw error
-            case nil: _ = await turn.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
+            case nil: _ = await turn.waitUnlessCancelled()
             }
         }
     }

@@ -69,7 +69,7 @@ package struct FramingDecision: Equatable, Sendable {
     /// §6.1). The length in a response to HEAD and in a 304 is that of a body which is not sent.
     private static func isPlausible(_ head: borrowing ResponseHead) -> Bool {
         if head.fields.contains("Transfer-Encoding"), head.status == 204 || head.status == 304 { return false }
-        guard head.status >= 200, let field = head.fields.firstIndex(of: "Content-Length") else { return true }
+        guard head.status >= 200, let field = head.fields.firstIndex(ofKnown: "Content-Length") else { return true }
         do throws(WireError) {
             let length = try contentLength(head.fields, from: field)
             return head.status != 204 || length == 0
@@ -95,7 +95,7 @@ package struct FramingDecision: Equatable, Sendable {
                     otherAfterChunked = otherAfterChunked || chunkedCount > 0
                 }
             }
-            next = fields.firstIndex(of: "Transfer-Encoding", from: index + 1)
+            next = fields.firstIndex(ofKnown: "Transfer-Encoding", from: index + 1)
         }
         if chunkedCount > 1 { throw WireError(.repeatedChunked, at: offset) }
         if otherAfterChunked { throw WireError(.chunkedNotLast, at: offset) }
@@ -136,7 +136,7 @@ package struct FramingDecision: Equatable, Sendable {
                 guard end < value.endIndex else { break }
                 start = end + 1
             }
-            next = fields.firstIndex(of: "Content-Length", from: index + 1)
+            next = fields.firstIndex(ofKnown: "Content-Length", from: index + 1)
         }
         guard let length else { throw WireError(.invalidContentLength, at: fields.valueOffset(at: first)) }
         return length

@@ -129,7 +129,8 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
         return unsafe storage.span.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Entry.self)
     }
 
-    /// The bit of a name's length and first byte, in any letter case.
+    /// The bit of a name's length and first byte, in any letter case. The factor is odd, so that names of one length
+    /// with different initials have different bits.
     @inline(__always) static func mark(_ length: Int, _ first: UInt8) -> UInt64 {
         1 &<< UInt64(truncatingIfNeeded: length &+ Int(first & 0x1F) &* 21)
     }

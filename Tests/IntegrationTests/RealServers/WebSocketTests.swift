@@ -5,12 +5,12 @@ import Testing
 @Suite("WebSocket with real servers", .timeLimit(.minutes(5)))
 struct WebSocketTests {
     /// Exchanges messages of all kinds with an echo server.
-    private func exchange(_ port: UInt16, _ compression: WebSocketCompression?) async throws {
+    private func exchange(_ port: UInt16, path: String = "/", _ compression: WebSocketCompression?) async throws {
         let session = HTTPSession(configuration: .ephemeral)
         let options = WebSocketOptions {
             ($0.subprotocols, $0.compression, $0.messageLimit) = (["other", "echo"], compression, nil)
         }
-        let socket = try await session.openWebSocket("ws://127.0.0.1:\(port)/", options: options)
+        let socket = try await session.openWebSocket("ws://127.0.0.1:\(port)\(path)", options: options)
         #expect(socket.subprotocol == "echo")
         #expect(socket.isCompressed == (compression != nil))
         for count in [0, 1, 125, 126, 1000, 65_535, 65_536, 500_000] {
@@ -33,7 +33,7 @@ struct WebSocketTests {
             try await socket.receive()
         }
         // This time the client closes.
-        try await session.webSocket("ws://127.0.0.1:\(port)/", options: options) { try await $0.send("hello") }
+        try await session.webSocket("ws://127.0.0.1:\(port)\(path)", options: options) { try await $0.send("hello") }
     }
 
     @Test("Servers of Python exchange messages, compressed or not", arguments: WebSocketServer.Library.allCases)
@@ -51,8 +51,8 @@ struct WebSocketTests {
     @Test("Messages pass nginx as a reverse proxy")
     func nginx() async throws {
         try await WebSocketServer.withServer(of: .websockets) { server in
-            try await NginxWebSocketProxy.withServer(before: server.port) { proxy in
-                try await exchange(proxy.port, WebSocketCompression())
+            try await NginxServer.withServer { nginx in
+                try await exchange(nginx.plainPort, path: "/upgrade?port=\(server.port)", WebSocketCompression())
             }
         }
     }

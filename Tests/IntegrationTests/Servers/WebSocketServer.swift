@@ -102,31 +102,3 @@ struct WebSocketServer: PortServer {
         }
     }
 }
-
-/// nginx in front of a WebSocket server.
-struct NginxWebSocketProxy: PortServer {
-    let process: PortProcess
-
-    /// Runs `body` with nginx in front of a server on this port of 127.0.0.1, and ends it.
-    static func withServer<Value>(before server: UInt16, _ body: (NginxWebSocketProxy) async throws -> Value)
-        async throws
-        -> Value
-    {
-        let directory = try TemporaryDirectory()
-        return try await listening("nginx", in: directory) { port in
-            let http = """
-                server {
-                    listen 127.0.0.1:\(port);
-                    location / {
-                        proxy_pass http://127.0.0.1:\(server);
-                        proxy_http_version 1.1;
-                        proxy_set_header Upgrade $http_upgrade;
-                        proxy_set_header Connection "upgrade";
-                    }
-                }
-                """
-            let configuration = try directory.write(NginxConfiguration.text(directory, http: http), to: "nginx.conf")
-            return NginxConfiguration.arguments(directory, configuration)
-        }.whileRunning(body)
-    }
-}
