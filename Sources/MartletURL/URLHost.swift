@@ -28,8 +28,8 @@ package struct URLHost {
         guard name.utf8.contains(where: { $0 != UInt8(ascii: ".") }) else {
             throw RawURLParseError(.emptyHost, at: bytes.startIndex, "the host name is empty")
         }
-        for (index, byte) in name.utf8.enumerated() where URLHost.isForbidden(byte) {
-            // Only mapping can have produced the character: one in the input was rejected at its own position.
+        // Only mapping can have produced such a character: one in the input was rejected at its own position.
+        if plain == nil, let index = Array(name.utf8).firstIndex(where: URLHost.forbidden.contains) {
             throw RawURLParseError(
                 .forbiddenHostCharacter, at: bytes.startIndex,
                 "character \(index) of the decoded host name is not allowed in a host name")
@@ -45,11 +45,21 @@ package struct URLHost {
     /// Returns the name in lower case if it needs no decoding or mapping: if it is ASCII without `%` and `xn--` labels.
     private static func plainName(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> String? {
         guard !bytes.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }) else { return nil }
-        for index in bytes.indices where isForbidden(bytes[index]) { throw forbidden(bytes[index], at: index) }
-        let lowered = bytes.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
-        let labels = lowered.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard !labels.contains(where: { $0.starts(with: "xn--".utf8) }) else { return nil }
-        return String(decoding: lowered, as: UTF8.self)
+        for index in bytes.indices where forbidden.contains(bytes[index]) { throw error(bytes[index], at: index) }
+        let name = String(decoding: bytes, as: UTF8.self).lowercased()
+        return hasALabel(name.utf8.span) ? nil : name
+    }
+
+    /// Whether a label begins with `xn--`.
+    private static func hasALabel(_ name: Span<UInt8>) -> Bool {
+        for index in name.indices.dropLast(3) where index == 0 || name[index - 1] == UInt8(ascii: ".") {
+            if name[index] == UInt8(ascii: "x"), name[index + 1] == UInt8(ascii: "n"),
+                name[index + 2] == UInt8(ascii: "-"), name[index + 3] == UInt8(ascii: "-")
+            {
+                return true
+            }
+        }
+        return false
     }
 
     /// Returns the percent-decoded host as scalars, each with the byte position at which it was written.
@@ -61,7 +71,7 @@ package struct URLHost {
             positions.append(index)
             if bytes[index] == UInt8(ascii: "%") {
                 guard let value = PercentEncoding.value(ofHexAt: index, in: bytes) else {
-                    throw forbidden(bytes[index], at: index)
+                    throw error(bytes[index], at: index)
                 }
                 decoded.append(value)
                 index += 3
@@ -76,8 +86,8 @@ package struct URLHost {
         var placed: [DomainName.Placed] = []
         var offset = 0
         for scalar in text.unicodeScalars {
-            if scalar.isASCII, isForbidden(UInt8(truncatingIfNeeded: scalar.value)) {
-                throw forbidden(UInt8(truncatingIfNeeded: scalar.value), at: positions[offset])
+            if let byte = UInt8(exactly: scalar.value), byte < 0x80, forbidden.contains(byte) {
+                throw error(byte, at: positions[offset])
             }
             placed.append(DomainName.Placed(scalar: scalar, position: positions[offset]))
             offset += UTF8.width(scalar)
@@ -88,30 +98,30 @@ package struct URLHost {
     /// Checks the lengths (RFC 1035 §2.3.4), without the trailing dot of the root, and that no label is empty. For a
     /// name that is not as written, because it was decoded or mapped, the position of an error is that of the host.
     private static func checkLengths(_ name: String, at position: Int, isAsWritten: Bool) throws(RawURLParseError) {
-        var labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
-        var length = -1
-        for label in labels {
-            let place = position + (isAsWritten ? length + 1 : 0)
-            if label.isEmpty { throw RawURLParseError(.invalidHostName, at: place, "the host name has an empty label") }
-            if label.count > 63 {
+        let (bytes, dot) = (name.utf8.span, UInt8(ascii: "."))
+        let end = bytes.count > 1 && bytes[bytes.count - 1] == dot ? bytes.count - 1 : bytes.count
+        var start = 0
+        for index in 0...end where index == end || bytes[index] == dot {
+            let place = position + (isAsWritten ? start : 0)
+            if index == start {
+                throw RawURLParseError(.invalidHostName, at: place, "the host name has an empty label")
+            }
+            if index - start > 63 {
                 throw RawURLParseError(.hostNameTooLong, at: place, "a host name label is longer than 63 bytes")
             }
-            length += 1 + label.count
+            start = index + 1
         }
-        if length > 253 { throw RawURLParseError(.hostNameTooLong, at: position, "the host name is longer than 253") }
+        if end > 253 { throw RawURLParseError(.hostNameTooLong, at: position, "the host name is longer than 253") }
     }
 
-    private static func forbidden(_ byte: UInt8, at position: Int) -> RawURLParseError {
+    private static func error(_ byte: UInt8, at position: Int) -> RawURLParseError {
         let isVisible = byte > 0x20 && byte < 0x7F
         let shown = isVisible ? "\(Unicode.Scalar(byte))" : "a space or control character"
         return RawURLParseError(.forbiddenHostCharacter, at: position, "\(shown) is not allowed in a host name")
     }
 
-    /// Whether a byte is a forbidden domain code point of the WHATWG URL Standard.
-    private static func isForbidden(_ byte: UInt8) -> Bool {
-        byte <= 0x20 || byte == 0x7F || "#%/:<>?@[\\]^|".utf8.contains(byte)
-    }
+    /// The forbidden domain code points of the WHATWG URL Standard.
+    private static let forbidden = PercentEncoding.EncodeSet(" #%/:<>?@[\\]^|")
 }
 
 /// The part between `//` and the path: user info, host and port (RFC 3986 §3.2).
@@ -199,9 +209,12 @@ private func decimalValue(_ byte: UInt8) -> Int? { PercentEncoding.hexValue(byte
 private enum IPv4Parser {
     /// Returns the dotted quad of a host; `nil` if the host does not end in a number.
     static func address(of host: String, at position: Int) throws(RawURLParseError) -> String? {
-        var parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        if parts.count > 1, parts.last?.isEmpty == true { parts.removeLast() }
-        guard let last = parts.last, looksLikeNumber(last) else { return nil }
+        let dot = UInt8(ascii: ".")
+        var name = host.utf8[...]
+        if name.count > 1, name.last == dot { name.removeLast() }
+        let last = name.lastIndex(of: dot).map { name[$0...].dropFirst() } ?? name
+        guard looksLikeNumber(last) else { return nil }
+        let parts = name.split(separator: dot, omittingEmptySubsequences: false)
         let error = RawURLParseError(
             .invalidIPv4Address, at: position, "a host that ends in a number must be an IPv4 address")
         guard parts.count <= 4 else { throw error }
@@ -226,7 +239,7 @@ private enum IPv4Parser {
     private static func number(_ part: Substring.UTF8View) -> UInt64? {
         guard !part.isEmpty else { return nil }
         var digits = part
-        var radix = 10
+        var radix: UInt64 = 10
         if part.starts(with: "0x".utf8) {
             radix = 16
             digits = part.dropFirst(2)
@@ -234,9 +247,13 @@ private enum IPv4Parser {
             radix = 8
             digits = part.dropFirst()
         }
-        // Checked first, because `UInt64` also accepts a sign.
-        guard digits.allSatisfy({ PercentEncoding.hexValue($0) != nil }) else { return nil }
-        return digits.isEmpty ? 0 : UInt64(Substring(digits), radix: radix)
+        var value: UInt64 = 0
+        for byte in digits {
+            guard let digit = PercentEncoding.hexValue(byte), digit < radix else { return nil }
+            // Limited, so that it cannot overflow: the limit is no part of an address either.
+            value = min(value * radix + UInt64(digit), 1 << 40)
+        }
+        return value
     }
 }
 

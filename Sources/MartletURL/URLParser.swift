@@ -72,23 +72,25 @@ struct URLParser {
             throw RawURLParseError(.missingAuthority, at: position, "// and a host must follow the scheme")
         }
         position += 2
-        let authority = try URLAuthority(take(until: "/?#"))
+        let authority = try URLAuthority(take { $0 == UInt8(ascii: "/") || URLParser.endsPath($0) })
         return try checkedLength(
             HTTPURL(
                 scheme: scheme, userInfo: authority.userInfo, host: authority.host.text, hostKind: authority.host.kind,
                 explicitPort: authority.port, path: readPath(after: []), query: readQuery(), fragment: readFragment()))
     }
 
-    /// Returns the bytes up to one of some characters, or to the end.
-    private mutating func take(until ends: String) -> ArraySlice<UInt8> {
+    /// Returns the bytes up to one that ends the component, or to the end.
+    private mutating func take(until isEnd: (UInt8) -> Bool) -> ArraySlice<UInt8> {
         let start = position
-        position = bytes[start...].firstIndex { ends.utf8.contains($0) } ?? bytes.endIndex
+        while position < bytes.count, !isEnd(bytes[position]) { position += 1 }
         return bytes[start..<position]
     }
 
+    private static func endsPath(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") }
+
     /// Returns the path up to `?`, `#` or the end, appended to the directory of a relative path.
     private mutating func readPath(after directory: ArraySlice<UInt8>) -> String {
-        let raw = take(until: "?#")
+        let raw = take(until: URLParser.endsPath)
         return URLPath.normalized(directory.isEmpty ? raw : directory + raw, keepingDots: pathAsIs)
     }
 
@@ -96,14 +98,14 @@ struct URLParser {
     private mutating func readQuery() -> String? {
         guard position < bytes.endIndex, bytes[position] == UInt8(ascii: "?") else { return nil }
         position += 1
-        return PercentEncoding.encoded(take(until: "#"), set: PercentEncoding.querySet)
+        return PercentEncoding.encoded(take { $0 == UInt8(ascii: "#") }, set: PercentEncoding.querySet)
     }
 
     /// Reads the fragment, up to the end; `nil` if the position is not at a `#`.
     private mutating func readFragment() -> String? {
         guard position < bytes.endIndex, bytes[position] == UInt8(ascii: "#") else { return nil }
         position += 1
-        return PercentEncoding.encoded(take(until: ""), set: PercentEncoding.fragmentSet)
+        return PercentEncoding.encoded(bytes[position...], set: PercentEncoding.fragmentSet)
     }
 
     /// Returns the URL; throws an error if encoding or a long base made it too long.
@@ -184,7 +186,8 @@ private enum URLPath {
 
     /// Returns the number of dots of a segment that consists of only one or two dots; otherwise 0.
     private static func dots(_ segment: ArraySlice<UInt8>) -> Int {
-        guard segment.count <= 6 else { return 0 }
+        guard segment.count <= 6, let first = segment.first, first == UInt8(ascii: ".") || first == UInt8(ascii: "%")
+        else { return 0 }
         let decoded = PercentEncoding.decodedBytes(segment)
         return decoded.count <= 2 && decoded.allSatisfy { $0 == UInt8(ascii: ".") } ? decoded.count : 0
     }

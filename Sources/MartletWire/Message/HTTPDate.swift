@@ -175,7 +175,14 @@ private struct HTTPDateParser {
     }
 
     private func isSame(_ part: ArraySlice<UInt8>, as text: String) -> Bool {
-        ignoresCase ? ByteClass.equalsIgnoringCase(part, text.utf8.span) : text.utf8.elementsEqual(part)
+        let text = text.utf8.span
+        guard part.count == text.count else { return false }
+        for index in text.indices {
+            let (left, right) = (part[part.startIndex + index], text[index])
+            let isEqual = left == right || ignoresCase && ByteClass.lowercased(left) == ByteClass.lowercased(right)
+            guard isEqual else { return false }
+        }
+        return true
     }
 
     private mutating func letters() -> ArraySlice<UInt8>? {
