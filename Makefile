@@ -10,14 +10,9 @@ export SWIFT TIME ENTRY INPUT JOBS
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # The tests to run, all by default: FILTER='MartletWireTests' make test
 FILTER ?=
-# The targets of `make sanitize-quick`: code with manual memory management and with both tasks and threads.
-SANITIZE_TARGETS ?= MartletTransportTests,MartletPoolTests
-# The targets of `make test-traits`, and the filter of their tests that depend on a trait.
-TRAITS_TARGETS := MartletClientTests,MartletImagesTests,MartletCompressionTests,MartletServicesTests
-# The files of MartletClientTests that these tests need.
-TRAITS_FILES := Support,Decoding/BrotliTests.swift,Decoding/CodedBody.swift,Decoding/ContentCodingPlanTests.swift,Decoding/ContentDecoderTests.swift,Decoding/DecompressionBombTests.swift,Decoding/Deflated.swift,Decoding/ZstandardTests.swift,Events/CallMetersTests.swift,Events/CallSpanTests.swift,Hostile/HostileCodingTests.swift,Hostile/HostileReceipt.swift,Hostile/HostileRequest.swift,Hostile/HostileRoute.swift,Hostile/HostileScene.swift,Hostile/ReceiptBox.swift,Hostile/TemporaryDirectory.swift,Upload/DefaultFieldTests.swift
-TRAITS := Brotli,Zstandard,Metrics,Tracing,ImageDecoding,ServiceLifecycle,Configuration
-TRAITS_FILTER ?= ^(MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests|MartletImagesTests\..*|MartletCompressionTests\..*|MartletServicesTests\.(ServiceTests|SettingsTests))/
+# The package traits to enable in the tests, `all` or names joined by commas. They build into `.build-traits`.
+TRAITS ?=
+traits = $(if $(filter all,$(TRAITS)),--enable-all-traits,$(if $(TRAITS),--traits $(TRAITS)))
 # Options for smaller programs: lld, compact relocations, no dynamic symbol table, and a section for each function, so
 # that unused functions are removed and equal ones are merged.
 SMALL := -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker -z \
@@ -30,7 +25,7 @@ COUNT ?=
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-traits examples bench soak compare-curl fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format docs sanitize sanitize-quick sanitize-thread sanitize-address clean
+.PHONY: help demo test examples bench soak compare-curl fuzz fuzz-reproduce fuzz-coverage fuzz-minimise build release lint format docs sanitize sanitize-thread sanitize-address clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,13 +34,10 @@ demo: ## Fetch, post, upload and download over TLS from an origin on this machin
 	@Scripts/install.sh build
 	@$(SWIFT) run martlet demo
 
-test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (FILTER=… runs some)
+test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (FILTER=… runs some, TRAITS=all enables the package traits)
 	@Scripts/install.sh test
-	@Scripts/test.sh '$(FILTER)' --parallel
-
-test-traits: ## Run the tests of the package traits Brotli, Zstandard, Metrics, Tracing, ImageDecoding, ServiceLifecycle and Configuration, with all of them enabled
-	@Scripts/install.sh traits
-	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) MARTLET_CLIENT_TEST_FILES=$(TRAITS_FILES) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits $(TRAITS) --scratch-path .build-traits
+	@$(if $(TRAITS),Scripts/install.sh traits)
+	@Scripts/test.sh '$(FILTER)' --parallel $(if $(TRAITS),$(traits) --scratch-path .build-traits)
 
 examples: ## Build the packages in Examples and run their tests (ONLY='Crawler Downloader' selects some, CONFIGURATION=release optimizes)
 	@Scripts/install.sh build
@@ -88,18 +80,12 @@ docs: ## Build the documentation of all libraries as a static site, in .build/do
 	@Scripts/docs.sh .build/documentation '$(BASE)'
 	@echo 'serve .build/documentation, for example: martlet serve .build/documentation'
 
-sanitize: sanitize-thread sanitize-address ## Run all tests under the thread sanitizer, then under the address sanitizer
+sanitize: sanitize-thread sanitize-address ## Run all tests under the thread sanitizer, then under the address sanitizer (FILTER=…, TRAITS=all, MARTLET_TEST_TARGETS=…)
 
-sanitize-quick: ## The part for CI: transport and connections under both sanitizers, and the traits' tests under the address sanitizer
-	@$(MAKE) sanitize-thread MARTLET_TEST_TARGETS=$(SANITIZE_TARGETS)
-	@Scripts/install.sh traits
-	@$(MAKE) sanitize-address MARTLET_TEST_TARGETS=$(SANITIZE_TARGETS),$(TRAITS_TARGETS) MARTLET_TRAITS=$(TRAITS) \
-		MARTLET_CLIENT_TEST_FILES=$(TRAITS_FILES) FILTER='$(TRAITS_FILTER)|^($(subst $(comma),|,$(SANITIZE_TARGETS)))\.'
-
-comma := ,
 sanitize-thread sanitize-address: sanitize-%:
 	@Scripts/install.sh test
-	@MARTLET_TEST_TARGETS='$(MARTLET_TEST_TARGETS)' MARTLET_CLIENT_TEST_FILES='$(MARTLET_CLIENT_TEST_FILES)' MARTLET_TRAITS='$(MARTLET_TRAITS)' Scripts/sanitize.sh $* '$(FILTER)'
+	@$(if $(TRAITS),Scripts/install.sh traits)
+	@Scripts/sanitize.sh $* '$(FILTER)' $(traits)
 
 fuzz: ## Fuzz each entry point for TIME seconds, 60 by default (ENTRY=… selects one, JOBS=… runs several concurrently)
 	@Scripts/install.sh build

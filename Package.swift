@@ -456,8 +456,7 @@ if Context.environment["MARTLET_FUZZ"] != nil {
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]))
 }
 
-// Comma-separated names of test targets: only these and their dependencies are built. `make test-traits` and
-// `make sanitize-quick` need no others.
+// Comma-separated names of test targets: only these and their dependencies are built, for short sanitizer runs.
 if let only = Context.environment["MARTLET_TEST_TARGETS"], !only.isEmpty {
     let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
     var needed: Set<String> = []
@@ -466,11 +465,6 @@ if let only = Context.environment["MARTLET_TEST_TARGETS"], !only.isEmpty {
         guard let target = targets[name], needed.insert(name).inserted else { continue }
         for case .targetItem(let name, _) in target.dependencies { pending.append(name) }
         for case .byNameItem(let name, _) in target.dependencies { pending.append(name) }
-    }
-    // The files of MartletClientTests that depend on a trait, and what they use: `make sanitize-quick` does not compile
-    // the other 40,000 lines with a sanitizer.
-    if let files = Context.environment["MARTLET_CLIENT_TEST_FILES"], !files.isEmpty {
-        targets["MartletClientTests"]?.sources = files.split(separator: ",").map(String.init)
     }
     package.targets.removeAll { !needed.contains($0.name) }
     package.products.removeAll()

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs the tests under a sanitizer, in a separate build directory (.build-tsan, .build-asan).
 #
-#   Scripts/sanitize.sh thread|address [FILTER]
+#   Scripts/sanitize.sh thread|address [FILTER [OPTION…]]
 #
 # FILTER is a filter of `swift test --filter`: a regular expression over TARGET.Suite/test. Without it, all tests run.
+# The options are those of `swift build`, such as `--enable-all-traits`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,11 +15,12 @@ export MARTLET_SANITIZED=${1:-}
 # Many tests start processes, which use ten times the memory here: hundreds of concurrent ones would not fit.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-8}
 filter=${2:-}
+given=("${@:3}")
 
 # Builds and runs the tests. Arguments: sanitizer, build directory, preloaded library. It fails if no test ran.
 run() {
     local log=$2/sanitize.log
-    local options=(--sanitize "$1" --scratch-path "$2" ${MARTLET_TRAITS:+--traits "$MARTLET_TRAITS"})
+    local options=(--sanitize "$1" --scratch-path "$2" "${given[@]}")
     "${SWIFT:-swift}" build --build-tests "${options[@]}"
     env ${3:+LD_PRELOAD="$3"} Scripts/test.sh "$filter" --skip-build "${options[@]}" | tee "$log"
     if ! grep -q 'Test run with [1-9]' "$log"; then

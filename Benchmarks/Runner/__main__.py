@@ -89,7 +89,7 @@ def raise_limits():
 
 
 def write(everything, where, options, rounds):
-    """Writes table, chart and page; those of a complete run also to the directory of the benchmarks."""
+    """Writes table, charts and page; those of a complete run also to the directory of the benchmarks."""
     is_whole = not (options.quick or options.only or options.contenders or options.rounds or options.seconds)
     command = "make bench" + "".join(
         f" {name}='{value}'" for name, value in [
@@ -100,13 +100,14 @@ def write(everything, where, options, rounds):
     files = {
         "results.json": json.dumps(record, indent=1, ensure_ascii=False) + "\n",
         "results.svg": chart.draw(everything),
+        "headlines.svg": chart.headlines(record),
         "RESULTS.md": page.write(everything, where, command, rounds, "results.svg")}
     for folder in [options.out, *([BENCHMARKS] if is_whole else [])]:
         os.makedirs(folder, exist_ok=True)
         for name, text in files.items():
             with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
                 file.write(text)
-        print(f"written: {os.path.relpath(folder)}/RESULTS.md, results.json, results.svg")
+        print(f"written: {os.path.relpath(folder)}/RESULTS.md, results.json, results.svg, headlines.svg")
 
 
 def main():
