@@ -3,6 +3,15 @@ import PackageDescription
 
 // This is a separate package, so that users of the library do not build it. The peers are in another package, so that
 // this one builds without them.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
 let package = Package(
     name: "martlet-benchmarks",
     dependencies: [.package(name: "martlet", path: ".."), .package(path: "Measure")],
@@ -13,14 +22,13 @@ let package = Package(
                 .product(name: "Martlet", package: "martlet"), .product(name: "Measure", package: "Measure"),
             ],
             path: "Sources/MartletContender",
-            swiftSettings: [
-                .swiftLanguageMode(.v6),
-                .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-                .enableUpcomingFeature("InternalImportsByDefault"),
-                .enableUpcomingFeature("MemberImportVisibility"),
-                .enableUpcomingFeature("ExistentialAny"),
-                .strictMemorySafety(),
-                .treatAllWarnings(as: .error),
-            ])
+            swiftSettings: strict),
+        .executableTarget(
+            name: "websocket-contender",
+            dependencies: [
+                .product(name: "MartletCore", package: "martlet"), .product(name: "MartletWebSocket", package: "martlet"),
+                .product(name: "Measure", package: "Measure"),
+            ],
+            path: "Sources/WebSocketContender", swiftSettings: strict),
     ]
 )

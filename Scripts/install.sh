@@ -5,7 +5,7 @@
 #   Scripts/install.sh test     the same, and the servers for the tests; those of PyPI, into .build
 #   Scripts/install.sh traits   the same as build, and the libraries of the package traits
 #   Scripts/install.sh lint     installs nothing; checks that the toolchain has swift-format
-#   Scripts/install.sh bench    the same as build, the server, the peers and the measuring tools
+#   Scripts/install.sh bench    the same as build, the server, the peers and the measuring tools; those of PyPI, into .build
 #   Scripts/install.sh soak     the same as test, for the long scenarios and the sanitizers
 set -euo pipefail
 
@@ -31,6 +31,7 @@ is_present() {
         aria2) command -v aria2c ;;
         tinyproxy-bin) command -v tinyproxy ;;
         golang-go) command -v go ;;
+        golang-github-gorilla-websocket-dev) test -d /usr/share/gocode/src/github.com/gorilla/websocket ;;
         libcurl4-openssl-dev) pkg-config --exists libcurl ;;
         libc6-dev) test -e /usr/include/stdlib.h ;;
         util-linux) command -v setpriv ;;
@@ -79,7 +80,7 @@ install_python_servers() {
 # Requirements without a Debian package.
 install_rest() {
     case "$1" in
-        test | soak) install_python_servers ;;
+        test | soak | bench) install_python_servers ;;
     esac
 }
 
@@ -90,7 +91,10 @@ case "${1:-}" in
         wanted=("${build[@]}" nginx apache2-bin python3 python3-venv openssl curl util-linux ca-certificates)
         wanted+=(publicsuffix squid tinyproxy-bin microsocks lighttpd strace tmux iproute2 faketime)
         ;;
-    bench) wanted=("${build[@]}" nginx wrk curl openssl python3 golang-go libcurl4-openssl-dev gcc libc6-dev valgrind wget2 aria2 axel) ;;
+    bench)
+        wanted=("${build[@]}" nginx wrk curl openssl python3 python3-venv golang-go golang-github-gorilla-websocket-dev)
+        wanted+=(libcurl4-openssl-dev gcc libc6-dev valgrind wget2 aria2 axel)
+        ;;
     traits) wanted=("${build[@]}" libbrotli-dev libzstd-dev libpng-dev libturbojpeg0-dev) ;;
     lint) wanted=() ;;
     *) fail "usage: $0 build|test|traits|lint|bench|soak" ;;

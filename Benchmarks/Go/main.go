@@ -1,4 +1,4 @@
-// Go's net/http as a contender: SCENARIO URL [NAME=VALUE ...]. It prints one line of JSON, like the others.
+// Go's net/http, and gorilla/websocket for a URL with the scheme ws, as contenders: SCENARIO URL [NAME=VALUE ...]. It prints one line of JSON, like the others.
 package main
 
 import (
@@ -241,12 +241,12 @@ func pause(line string, input *bufio.Reader) {
 	_, _ = input.ReadString('\n')
 }
 
-func idle() {
+func idle(work func() (bool, error)) {
 	input := bufio.NewReader(os.Stdin)
-	_, err := get()
+	_, err := work()
 	check(err)
 	pause("ready", input)
-	count, _ := rush(get, 600, 1)
+	count, _ := rush(work, 600, number("each", 1))
 	pause(fmt.Sprintf("open %d", count), input)
 	debug.FreeOSMemory()
 	pause("trimmed", input)
@@ -276,11 +276,14 @@ func main() {
 	}
 	client = &http.Client{Transport: transport}
 
+	work := get
+	if strings.HasPrefix(url, "ws:") {
+		work = webSocket(scenario == "idle")
+	}
 	if scenario == "idle" {
-		idle()
+		idle(work)
 		return
 	}
-	work := get
 	if scenario == "decode" {
 		work = decode
 	}

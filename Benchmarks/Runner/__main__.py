@@ -19,6 +19,7 @@ import page
 import requests_scenarios
 import terminal
 import transfer_scenarios
+import websocket_scenarios
 from bench import Bench
 from fault import Fault
 from nginx import Nginx
@@ -48,7 +49,7 @@ def matches(name, patterns):
 def chosen(bench, options):
     """The requested scenarios with the requested contenders."""
     modules = [requests_scenarios, transfer_scenarios, download_scenarios, connection_scenarios, cost_scenarios,
-               cache_scenarios]
+               cache_scenarios, websocket_scenarios]
     for module in modules:
         for scenario in module.scenarios(bench):
             if not matches(scenario.name, options.only):

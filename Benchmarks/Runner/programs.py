@@ -61,7 +61,7 @@ class Programs:
                 raise Fault("no 'go' in PATH: Scripts/install.sh bench installs it")
             path = f"{BUILD}/go-contender"
             build(["go", "build", "-o", path, "."], cwd=f"{BENCHMARKS}/Go",
-                  env={**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "CGO_ENABLED": "0",
-                       "GOCACHE": f"{BENCHMARKS}/.build/go"})
+                  env={**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "",
+                       "CGO_ENABLED": "0", "GOCACHE": f"{BENCHMARKS}/.build/go"})
             return path
         return self._once("go", make)

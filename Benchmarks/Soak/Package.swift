@@ -12,6 +12,7 @@ let package = Package(
             dependencies: [
                 "CSoak",
                 .product(name: "Martlet", package: "martlet"),
+                .product(name: "MartletWebSocket", package: "martlet"),
                 .product(name: "MartletTesting", package: "martlet"),
             ],
             path: "Sources/Soak",

@@ -95,13 +95,13 @@ public struct Measurement<Contender: Client>: Sendable {
         }
     }
 
-    /// Opens `connections=` concurrently and leaves them idle. At each step it prints a line and waits for one, so that
+    /// Opens `connections=` concurrently, by default once, or `each=` times, and leaves them idle. At each step it prints a line and waits for one, so that
     /// the parent process can inspect this process.
     private func idle() async throws {
         _ = try await client.get()
         Console.pause("ready")
         let connections = arguments.number("connections", 1)
-        let done = try await load(connections).run(.get, seconds: 600, limit: 1)
+        let done = try await load(connections).run(.get, seconds: 600, limit: arguments.number("each", 1))
         Console.pause("open \(done.count)")
         // Returns free memory that malloc retains to the system.
         malloc_trim(0)

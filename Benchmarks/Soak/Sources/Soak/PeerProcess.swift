@@ -3,16 +3,17 @@ import MartletTesting
 
 /// The main function of a peer process: an origin with or without a fault proxy, nginx, or a client.
 enum PeerProcess {
-    /// Serves `origin`, `storm SEED` or `nginx HOSTS REQUESTS-PER-CONNECTION` until standard input ends. With `cache`
+    /// Serves `origin`, `storm SEED`, `websocket SEED` or `nginx HOSTS REQUESTS-PER-CONNECTION` until standard input ends. With `cache`
     /// and the words of a ``CacheWork``, `download` and those of a ``SoakDownload``, or `queue` and a directory, it
     /// runs until the work is done.
     static func run(_ words: [String]) async -> Never {
         do {
             switch words.first {
             case "origin": try await serveOrigin(faults: nil, seed: 0)
-            case "storm":
+            case "storm", "websocket":
                 try await serveOrigin(
-                    faults: .stormy, seed: words.dropFirst().first.flatMap { UInt64($0) } ?? 0)
+                    faults: words[0] == "storm" ? (.stormy, .stormy) : WebSocketPeer.faults,
+                    seed: words.dropFirst().first.flatMap { UInt64($0) } ?? 0)
             case "nginx":
                 let numbers = words.dropFirst().compactMap { Int($0) }
                 guard numbers.count == 2 else { throw SoakFailure("nginx needs two numbers") }
@@ -40,15 +41,15 @@ enum PeerProcess {
         }
     }
 
-    private static func serveOrigin(faults: FaultRates?, seed: UInt64) async throws {
+    private static func serveOrigin(faults: (plain: FaultRates, secure: FaultRates)?, seed: UInt64) async throws {
         let gate = Gate()
         let plain = try await TestOrigin.start(handler: PeerRoutes.handler(gate) { nil })
         let secure = try await TestOrigin.start(.tls(), handler: PeerRoutes.handler(gate) { nil })
         var proxies: [FaultProxy] = []
         if let faults {
             proxies = [
-                try FaultProxy.start(before: plain, FaultOptions(faults), seed: seed),
-                try FaultProxy.start(before: secure, FaultOptions(faults), seed: seed &+ 1),
+                try FaultProxy.start(before: plain, FaultOptions(faults.plain), seed: seed),
+                try FaultProxy.start(before: secure, FaultOptions(faults.secure), seed: seed &+ 1),
             ]
         }
         let all = proxies

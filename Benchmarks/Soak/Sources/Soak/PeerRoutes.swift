@@ -7,6 +7,7 @@ enum PeerRoutes {
     /// - Parameter counts: The response to `/counts`.
     static func handler(_ gate: Gate, counts: @escaping @Sendable () -> String?) -> OriginHandler {
         let standard = StandardRoutes().handler
+        let webSockets = WebSocketPeer()
         return OriginHandler { request in
             switch request.path {
             case "/hold":
@@ -23,6 +24,7 @@ enum PeerRoutes {
             case let path where path.hasPrefix("/file/"):
                 guard let count = UInt64(path.dropFirst(6)) else { return .text("how long?", status: 404) }
                 return OriginContent(body: .pattern(count), entityTag: "\"\(count)\"").response(to: request)
+            case let path where path.hasPrefix("/socket"): return try await webSockets.respond(to: request)
             default: return try await standard.respond(to: request)
             }
         }

@@ -57,5 +57,6 @@ struct Soak {
         QueueKills(),
         QueueLoad(),
         Storm(),
+        WebSocketStorm(),
     ]
 }
