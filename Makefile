@@ -17,7 +17,7 @@ traits = $(if $(filter all,$(TRAITS)),--enable-all-traits,$(if $(TRAITS),--trait
 # that unused functions are removed and equal ones are merged.
 SMALL := -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker -z \
     -Xlinker pack-relative-relocs -Xlinker --no-export-dynamic -Xlinker --icf=safe
-# Options of `make soak`: ONLY='in-flight storm' selects scenarios, MINUTES is the length of the storm, and COUNT and SEED
+# Options of `make soak`: ONLY='in-flight storm' selects scenarios, MINUTES is the length of the storms, and COUNT and SEED
 # configure a single run.
 ONLY ?=
 MINUTES ?= 60
@@ -48,7 +48,7 @@ bench: ## Compare Martlet with its peers in alternating runs (QUICK=1 in minutes
 	@python3 Benchmarks/Runner $(if $(QUICK),--quick) $(if $(ONLY),--only '$(ONLY)') $(if $(WITH),--with '$(WITH)') \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(LIST),--list)
 
-soak: ## Run the long scenarios, more than an hour in total: floods, faults, leaks (ONLY=list prints the names; ONLY=name, MINUTES=n)
+soak: ## Run the long scenarios, more than two hours in total: floods, faults, leaks (ONLY=list prints the names; ONLY=name, MINUTES=n)
 	@Scripts/install.sh soak
 	@Scripts/soak.sh '$(ONLY)' '$(MINUTES)' '$(COUNT)' '$(SEED)'
 

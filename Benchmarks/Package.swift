@@ -26,7 +26,8 @@ let package = Package(
         .executableTarget(
             name: "websocket-contender",
             dependencies: [
-                .product(name: "MartletCore", package: "martlet"), .product(name: "MartletWebSocket", package: "martlet"),
+                .product(name: "MartletCore", package: "martlet"),
+                .product(name: "MartletWebSocket", package: "martlet"),
                 .product(name: "Measure", package: "Measure"),
             ],
             path: "Sources/WebSocketContender", swiftSettings: strict),

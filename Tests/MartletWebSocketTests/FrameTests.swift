@@ -44,6 +44,21 @@ struct FrameTests {
         #expect(Set(keys).count > 45)
     }
 
+    @Test("A part of a payload of any length is masked at any offset")
+    func maskedParts() {
+        for count in 0...40 {
+            for (start, offset) in (0...9).flatMap({ start in (0...5).map { (start, $0) } }) where start <= count {
+                let bytes = (0..<count).map { UInt8($0 * 5) }
+                var masked = bytes
+                FrameHead.mask(&masked, from: start, with: 0x0102_0408, offset: offset)
+                let expected = bytes.indices.map { index in
+                    index < start ? bytes[index] : bytes[index] ^ (1 << UInt8((index - start + offset) % 4))
+                }
+                #expect(masked == expected, "\(count) bytes from \(start), offset \(offset)")
+            }
+        }
+    }
+
     @Test(
         "Frames that RFC 6455 §5.2 does not allow are errors, which are permanent",
         arguments: [

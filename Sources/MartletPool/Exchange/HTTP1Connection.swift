@@ -280,7 +280,10 @@ extension HTTP1Connection {
                     case .head, .informational: return .failure(.wire(WireError(.illegalEvent, at: 0)))
                     }
                     if filled > 0 { return .bytes(filled, isLast: false) }
-                    if let step = unsafe try read(stream, atLeast: 32 * 1024, orInto: target) { return step }
+                    guard let step = unsafe try read(stream, atLeast: 32 * 1024, orInto: target) else { continue }
+                    // A body or an upgraded connection may be silent for hours.
+                    if case .wait = step, buffer.isEmpty { buffer.release() }
+                    return step
                 }
             } catch {
                 // Bytes before the error are delivered first; the machine throws the same error again on the next step.

@@ -35,42 +35,71 @@ package struct FrameHead: Hashable, Sendable {
 
     /// The bytes of the head, at most 14.
     package var bytes: [UInt8] {
-        var bytes = [(isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue]
-        let mask: UInt8 = maskingKey == nil ? 0 : 0x80
-        switch payloadByteCount {
-        case ..<126: bytes.append(mask | UInt8(payloadByteCount))
-        case ...0xFFFF: bytes += [mask | 126] + FrameHead.bigEndian(payloadByteCount, byteCount: 2)
-        default: bytes += [mask | 127] + FrameHead.bigEndian(payloadByteCount, byteCount: 8)
-        }
-        if let maskingKey { bytes += FrameHead.bigEndian(UInt64(maskingKey), byteCount: 4) }
+        var bytes: [UInt8] = []
+        append(to: &bytes)
         return bytes
     }
 
-    private static func bigEndian(_ number: UInt64, byteCount: Int) -> [UInt8] {
-        (1...byteCount).map { UInt8(truncatingIfNeeded: number >> (8 * UInt64(byteCount - $0))) }
+    private func append(to bytes: inout [UInt8]) {
+        func append(_ number: UInt64, byteCount: Int) {
+            for index in 1...byteCount {
+                bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * (byteCount - index))))
+            }
+        }
+        bytes.append((isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0) | opcode.rawValue)
+        let mask: UInt8 = maskingKey == nil ? 0 : 0x80
+        switch payloadByteCount {
+        case ..<126: bytes.append(mask | UInt8(payloadByteCount))
+        case ...0xFFFF:
+            bytes.append(mask | 126)
+            append(payloadByteCount, byteCount: 2)
+        default:
+            bytes.append(mask | 127)
+            append(payloadByteCount, byteCount: 8)
+        }
+        if let maskingKey { append(UInt64(maskingKey), byteCount: 4) }
     }
 
-    /// Masks or unmasks a part of a payload (RFC 6455 §5.3).
-    /// - Parameter offset: The offset of the part in the payload.
-    package static func mask(_ bytes: inout [UInt8], with key: UInt32, offset: Int = 0) {
-        let octets = bigEndian(UInt64(key), byteCount: 4)
-        let rotated = (0..<4).map { octets[($0 + offset) & 3] }
+    /// Masks or unmasks a part of a payload (RFC 6455 §5.3), eight bytes at a time.
+    /// - Parameters:
+    ///   - start: The index of the first byte.
+    ///   - offset: The offset of that byte in the payload.
+    package static func mask(_ bytes: inout [UInt8], from start: Int = 0, with key: UInt32, offset: Int = 0) {
+        // The octet for the first byte is in the lowest bits.
+        let (octets, bits) = (key.byteSwapped, UInt32(offset & 3) * 8)
+        let rotated = UInt64(octets >> bits | octets << (32 - bits))
+        var word = rotated << 32 | rotated
         var span = bytes.mutableSpan
-        for index in span.indices { span[index] ^= rotated[index & 3] }
+        var raw = unsafe span.mutableBytes
+        var index = start
+        while index &+ 8 <= raw.byteCount {
+            let masked = unsafe raw.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self) ^ word.littleEndian
+            raw.storeBytes(of: masked, toByteOffset: index, as: UInt64.self)
+            index &+= 8
+        }
+        while index < raw.byteCount {
+            let masked = unsafe raw.unsafeLoad(fromByteOffset: index, as: UInt8.self) ^ UInt8(word & 0xFF)
+            raw.storeBytes(of: masked, toByteOffset: index, as: UInt8.self)
+            (index, word) = (index &+ 1, word >> 8)
+        }
     }
 
     /// Returns a whole frame of a client, masked with a new random key (RFC 6455 §5.3), or of a server, not masked.
     package static func frame(
-        _ opcode: FrameOpcode, _ payload: [UInt8], isFinal: Bool = true, isCompressed: Bool = false,
+        _ opcode: FrameOpcode, _ payload: some Collection<UInt8>, isFinal: Bool = true, isCompressed: Bool = false,
         isMasked: Bool = true
     ) -> [UInt8] {
         // The system's generator is unpredictable, as the RFC demands, so that no script chooses the bytes on the wire.
         let key = isMasked ? UInt32.random(in: .min ... .max) : nil
         let head = FrameHead(
             opcode, isFinal: isFinal, isCompressed: isCompressed, payloadByteCount: payload.count, maskingKey: key)
-        var payload = payload
-        if let key { mask(&payload, with: key) }
-        return head.bytes + payload
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(14 + payload.count)
+        head.append(to: &bytes)
+        let start = bytes.count
+        bytes += payload
+        if let key { mask(&bytes, from: start, with: key) }
+        return bytes
     }
 }
 
@@ -123,14 +152,17 @@ package struct FrameParser: Sendable {
         if unread.isEmpty { return nil }
         let count = Int(min(UInt64(unread.count), head.payloadByteCount - offset))
         var payload = Array(unread.prefix(count))
-        unread = unread.dropFirst(count)
+        consume(count)
         if let key = head.maskingKey { FrameHead.mask(&payload, with: key, offset: Int(offset & 3)) }
         current = (head, offset + UInt64(count))
         return .payload(payload)
     }
 
+    /// Drops bytes from the start. An empty slice would retain what was received: 16 KiB for each idle connection.
+    private mutating func consume(_ count: Int) { unread = unread.count == count ? [] : unread.dropFirst(count) }
+
     private mutating func parseHead() throws(WebSocketError) -> FrameHead? {
-        let bytes = Array(unread.prefix(14))
+        let bytes = unread.prefix(14)
         guard let first = bytes.first else { return nil }
         // Checked as soon as it is there: a peer that speaks another protocol may send nothing else.
         guard first & 0x30 == 0 else { throw .protocolViolation("a frame has a reserved bit") }
@@ -138,11 +170,12 @@ package struct FrameParser: Sendable {
             throw .protocolViolation("a frame has the unknown opcode \(first & 0x0F)")
         }
         guard bytes.count >= 2 else { return nil }
-        let isMasked = bytes[1] & 0x80 != 0
+        let second = bytes[bytes.startIndex + 1]
+        let isMasked = second & 0x80 != 0
         guard isMasked == isServer else {
             throw .protocolViolation(isMasked ? "a frame of the server is masked" : "a frame is not masked")
         }
-        let short = bytes[1] & 0x7F
+        let short = second & 0x7F
         let isFinal = first & 0x80 != 0
         if opcode.isControl, !isFinal || short > 125 {
             throw .protocolViolation(
@@ -151,17 +184,17 @@ package struct FrameParser: Sendable {
         let extended = short == 126 ? 2 : short == 127 ? 8 : 0
         let headByteCount = 2 + extended + (isMasked ? 4 : 0)
         guard bytes.count >= headByteCount else { return nil }
-        let count = bytes[2..<2 + extended].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let count = bytes.dropFirst(2).prefix(extended).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         if extended > 0 {
             guard count < 1 << 63 else { throw .protocolViolation("the length of a frame has its highest bit set") }
             guard count > (extended == 2 ? 125 : 0xFFFF) else {
                 throw .protocolViolation("the length of a frame is not encoded minimally")
             }
         }
-        unread = unread.dropFirst(headByteCount)
+        consume(headByteCount)
         var head = FrameHead(opcode, isFinal: isFinal, isCompressed: first & 0x40 != 0, payloadByteCount: Int(short))
         if extended > 0 { head.payloadByteCount = count }
-        if isMasked { head.maskingKey = bytes[(headByteCount - 4)..<headByteCount].reduce(0) { $0 << 8 | UInt32($1) } }
+        if isMasked { head.maskingKey = bytes.prefix(headByteCount).suffix(4).reduce(0) { $0 << 8 | UInt32($1) } }
         return head
     }
 }

@@ -159,7 +159,7 @@ package struct MessageParser {
         do throws(ContentDecodingError) {
             while !compressed.isEmpty {
                 let (bytes, consumed) = try inflater.decode(compressed, upTo: MessageParser.pieceByteCount)
-                compressed = compressed.dropFirst(consumed)
+                compressed = consumed == compressed.count ? [] : compressed.dropFirst(consumed)
                 self.message?.inflatedByteCount += consumed
                 if !bytes.isEmpty { return bytes }
                 // Without progress, this would be an endless loop.

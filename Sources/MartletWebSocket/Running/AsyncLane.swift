@@ -17,15 +17,18 @@ final class AsyncLane: Sendable {
     /// - Throws: `CancellationError` in a cancelled task and after ``close()``; the task then does not hold the lane.
     func acquire() async throws {
         try Task.checkCancellation()
-        let turn = OneShot<Void>()
-        let (isHeld, isClosed) = state.withLock { state in
-            if state.isClosed { return (true, true) }
-            defer { state.isHeld = true }
-            if state.isHeld { state.waiters.append(turn) }
-            return (state.isHeld, false)
+        let (turn, isClosed) = state.withLock { state -> (OneShot<Void>?, Bool) in
+            if state.isClosed { return (nil, true) }
+            guard state.isHeld else {
+                state.isHeld = true
+                return (nil, false)
+            }
+            let turn = OneShot<Void>()
+            state.waiters.append(turn)
+            return (turn, false)
         }
         if isClosed { throw CancellationError() }
-        guard isHeld else { return }
+        guard let turn else { return }
         if case .value = await turn.waitUnlessCancelled() { return }
         state.withLock { state in state.waiters.removeAll { $0 === turn } }
         throw CancellationError()

@@ -63,6 +63,8 @@ struct Inbox {
             case .start(let kind):
                 number += 1
                 (collected, isWithinMessage) = ((kind, []), true)
+            // Most messages are one piece, which is not copied.
+            case .data(let bytes) where collected?.bytes.isEmpty == true: collected?.bytes = bytes
             case .data(let bytes): collected?.bytes += bytes
             case .end:
                 isWithinMessage = false

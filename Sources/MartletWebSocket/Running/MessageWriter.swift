@@ -29,7 +29,7 @@ actor MessageWriter {
         if text?.accepts(part.span) == false || (isLast && text?.isComplete == false) {
             throw WebSocketError.invalidText
         }
-        let payload = try isCompressed ? deflater?.compress(part, isLast: isLast) ?? [] : Array(part)
+        let payload = try isCompressed ? deflater?.compress(part, isLast: isLast)[...] ?? [] : part
         let opcode: FrameOpcode = !isFirst ? .continuation : kind == .text ? .text : .binary
         defer { isFirst = isLast }
         return FrameHead.frame(opcode, payload, isFinal: isLast, isCompressed: isFirst && isCompressed)

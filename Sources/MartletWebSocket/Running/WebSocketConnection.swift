@@ -15,8 +15,8 @@ package protocol WebSocketTransport: Sendable {
 }
 
 /// A connection after its opening handshake. It runs in one task from ``run()`` until its end: a reader, which fills
-/// the inbox as far as it has room; a writer of control frames, which never waits for the reader; pings; and the
-/// timeout of the closing handshake. Messages are written by their senders.
+/// the inbox as far as it has room; a writer of control frames, which never waits for the reader; and pings. Messages are
+/// written by their senders.
 final class WebSocketConnection: Sendable {
     /// The end of a connection as its user sees it.
     enum End: Hashable, Sendable {
@@ -37,6 +37,8 @@ final class WebSocketConnection: Sendable {
         var inbox = Inbox()
         /// The end, as soon as it is known: no more messages are sent.
         var end: End?
+        /// The timeout of the closing handshake, which starts with the end.
+        var closing: Task<Void, Never>?
         /// Whether messages may still arrive: also after ``WebSocketConnection/startClosing(_:_:)``.
         var isReceiving = true
         /// Whether received messages are discarded: after a failure, or if the inbox is full while the connection closes.
@@ -73,7 +75,6 @@ final class WebSocketConnection: Sendable {
     private let state = Mutex(State())
     /// Counts the changes of the control frames to be written.
     private let controls = CurrentValue<UInt64>(0)
-    private let isClosing = CurrentValue(false)
     private let isOver = CurrentValue(false)
 
     init(_ transport: any WebSocketTransport, _ options: WebSocketOptions, _ negotiation: DeflateNegotiation?) {
@@ -90,13 +91,13 @@ final class WebSocketConnection: Sendable {
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.writeControlFrames() }
-            group.addTask { await self.keepAlive() }
-            group.addTask { await self.limitClosing() }
+            if options.pingInterval != nil { group.addTask { await self.keepAlive() } }
             await read()
             transport.close()
             group.cancelAll()
         }
         finish(.failed(.connectionLost("it was closed")))
+        state.withLock { $0.closing }?.cancel()
         isOver.update { true }
     }
 
@@ -137,6 +138,8 @@ final class WebSocketConnection: Sendable {
                     return send { $0.close = code.payload() }
                 }
             }
+            // Once for all messages of a read.
+            state.withLock { $0.taker.take() }?.fulfill(())
             let bytes = try await transport.read(upTo: 16 << 10)
             if bytes.isEmpty { throw TransportEnded() }
             state.withLock { $0.activity &+= 1 }
@@ -148,26 +151,26 @@ final class WebSocketConnection: Sendable {
         var description: String { "the server closed it without a Close frame" }
     }
 
-    /// Stores an event of a message once there is room. While the connection is closing, the first event without room
+    /// Stores an event of a message once there is room; the caller resumes the task that waits for it. While the connection is closing, the first event without room
     /// and all later ones are discarded, so the closing handshake does not depend on a reader.
     private func store(_ event: MessageParser.Event) async throws {
         while true {
-            let turn = OneShot<Void>()
-            let (isFull, taker) = state.withLock { state -> (Bool, OneShot<Void>?) in
+            let (turn, taker) = state.withLock { state -> (OneShot<Void>?, OneShot<Void>?) in
                 let isFull = self.isFull(state.inbox)
                 if case .failed = state.end { state.isDiscarding = true }
                 if isFull, state.end != nil, !state.keepsMessages { state.isDiscarding = true }
-                if state.isDiscarding { return (false, nil) }
-                guard !isFull else {
-                    state.room = turn
-                    state.activity &+= 1
-                    return (true, nil)
+                if state.isDiscarding { return (nil, nil) }
+                guard isFull else {
+                    state.inbox.add(event)
+                    return (nil, nil)
                 }
-                state.inbox.add(event)
-                return (false, state.taker.take())
+                let turn = OneShot<Void>()
+                state.room = turn
+                state.activity &+= 1
+                return (turn, state.taker.take())
             }
             taker?.fulfill(())
-            guard isFull else { return }
+            guard let turn else { return }
             _ = await turn.waitUnlessCancelled()
             try Task.checkCancellation()
         }
@@ -220,26 +223,25 @@ final class WebSocketConnection: Sendable {
         }
     }
 
-    private func limitClosing() async {
-        guard await isClosing.becomesTrue(),
-            (try? await options.sleep(.close, options.closeTimeout.bounded)) != nil
-        else { return }
-        disconnect(.connectionLost("the server did not close it"))
-    }
-
     // MARK: Ending
 
     /// Sets the end, unless there is one, and resumes all waiting tasks.
     private func finish(_ end: End) {
         let turns = state.withLock { state -> [OneShot<Void>?] in
-            if state.end == nil { state.end = end }
+            if state.end == nil {
+                state.end = end
+                // Unstructured, because an idle connection should not hold a task for it. It ends with the connection.
+                state.closing = Task { [self] in
+                    guard (try? await options.sleep(.close, options.closeTimeout.bounded)) != nil else { return }
+                    disconnect(.connectionLost("the server did not close it"))
+                }
+            }
             // The messages before the end can still be read.
             defer { state.pinging = [] }
             return [state.taker.take(), state.room.take()] + state.pinging.map(\.turn)
         }
         for turn in turns { turn?.fulfill(()) }
         messageLane.close()
-        isClosing.update { true }
     }
 
     /// Ends the connection with an error, and tells the server (RFC 6455 §7.1.7).
@@ -395,17 +397,17 @@ final class WebSocketConnection: Sendable {
         defer { state.withLock { $0.isReading = false } }
         while true {
             try Task.checkCancellation()
-            let turn = OneShot<Void>()
-            let (result, end, room) = state.withLock {
-                state -> (Result<Value?, WebSocketError>, End?, OneShot<Void>?) in
+            let (result, end, room, turn) = state.withLock {
+                state -> (Result<Value?, WebSocketError>, End?, OneShot<Void>?, OneShot<Void>?) in
                 let result = Result { () throws(WebSocketError) in try take(&state.inbox) }
-                state.taker = turn
                 // After this client has closed, messages may arrive before the server's Close frame.
                 let isLast = if case .closed(_, _, byServer: false) = state.end { !state.isReceiving } else { true }
+                let end = isLast ? state.end : nil
+                state.taker = if end == nil, case .success(.none) = result { OneShot() } else { nil }
                 let room = isFull(state.inbox) ? nil : state.room.take()
                 // The server had no chance to send while the buffer was full.
                 if room != nil { state.activity &+= 1 }
-                return (result, isLast ? state.end : nil, room)
+                return (result, end, room, state.taker)
             }
             room?.fulfill(())
             if let value = try result.get() { return value }
@@ -416,7 +418,7 @@ final class WebSocketConnection: Sendable {
                 return nil
             case .closed(_, _, false): return nil
             case .failed(let error): throw error
-            case nil: _ = await turn.waitUnlessCancelled()
+            case nil: _ = await turn?.waitUnlessCancelled()
             }
         }
     }

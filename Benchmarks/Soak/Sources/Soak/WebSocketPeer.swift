@@ -105,7 +105,8 @@ final class WebSocketPeer: Sendable {
                 if start > 0, generator.next() % 4 == 0 { try await socket.send(9) }
                 let end = min(start + size, bytes.count)
                 try await socket.send(
-                    start > 0 ? 0 : message.kind == .text ? 1 : 2, Array(bytes[start..<end]), isFinal: end == bytes.count)
+                    start > 0 ? 0 : message.kind == .text ? 1 : 2, Array(bytes[start..<end]),
+                    isFinal: end == bytes.count)
             }
         }
 

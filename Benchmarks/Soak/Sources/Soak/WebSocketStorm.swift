@@ -65,7 +65,8 @@ struct WebSocketStorm: SoakScenario {
         report.add("drift of resident memory over the run", drift, atMost: 2, unit: "MiB")
         report.note(
             "memory, first and last", "\(Int(samples.first?.y ?? 0) >> 10), \(Int(samples.last?.y ?? 0) >> 10) KiB")
-        report.add("calls and connections at the end", "\(session.diagnostics)".firstLine, target: "none", isMet: isIdle)
+        report.add(
+            "calls and connections at the end", "\(session.diagnostics)".firstLine, target: "none", isMet: isIdle)
         report.add("maximum number of descriptors", Double(descriptors), atMost: 64, unit: "")
         await session.finishAndInvalidate()
         await control.finishAndInvalidate()
