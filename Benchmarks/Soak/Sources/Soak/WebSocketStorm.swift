@@ -23,8 +23,8 @@ struct WebSocketStorm: SoakScenario {
         }
         let tally = StormTally(bound: WebSocketStorm.bound)
         let end = ContinuousClock.now + .seconds(options.minutes * 60)
-        // Runs of ten minutes and more exclude their first minute, during which pools and caches fill.
-        let settled = ContinuousClock.now + .seconds(min(60, options.minutes * 6))
+        // The first minute is excluded, or half of a shorter run: pools, caches and the allocator's arenas fill.
+        let settled = ContinuousClock.now + .seconds(min(60, options.minutes * 30))
         var samples: [(x: Double, y: Double)] = []
         var descriptors = 0
         let processorTime = ProcessFigures.processorTime
