@@ -57,8 +57,12 @@ final class MemoryTransport: WebSocketTransport {
         toServer.close()
     }
 
-    /// Sends bytes to the client, as one read.
-    func send(_ bytes: [UInt8]) { if !bytes.isEmpty { toClient.send(bytes) } }
+    /// Sends bytes to the client, in reads of at most 16 KiB, as many as the connection requests.
+    func send(_ bytes: [UInt8]) {
+        for start in stride(from: 0, to: bytes.count, by: 16 << 10) {
+            toClient.send(Array(bytes[start..<min(start + 16 << 10, bytes.count)]))
+        }
+    }
 
     /// Ends the server's direction.
     func end() { toClient.close() }
@@ -72,6 +76,8 @@ final class ScriptedServer {
     let transport: MemoryTransport
     private var receiver: MessageParser
     private var message: (kind: WebSocketMessage.Kind, bytes: [UInt8])?
+    /// The first bytes of the client's frames: each write begins with a frame, and is one, except for control frames.
+    private(set) var firstBytes: [UInt8] = []
 
     init(_ transport: MemoryTransport, _ negotiation: DeflateNegotiation? = nil) {
         self.transport = transport
@@ -96,12 +102,13 @@ final class ScriptedServer {
                 }
             }
             guard let bytes = await transport.next() else { return nil }
+            firstBytes += bytes.prefix(1)
             receiver.feed(bytes)
         }
     }
 
-    /// Sends frames to the client, as one read.
-    func send(_ frames: [UInt8]...) { transport.send(Array(frames.joined())) }
+    /// Sends frames to the client, as one read unless they have more than 16 KiB.
+    func send(_ frames: [UInt8]...) { transport.send(bytes(of: frames)) }
 }
 
 /// Something that the client sends.
@@ -124,6 +131,26 @@ func frame(_ opcode: UInt8, _ payload: [UInt8] = [], fin: Bool = true, bits: UIn
     var bytes = FrameHead(.continuation, isFinal: fin, payloadByteCount: payload.count).bytes
     bytes[0] |= bits << 4 | opcode
     return bytes + payload
+}
+
+/// Returns the bytes of frames. `joined()` is slow without optimization.
+func bytes(of frames: [[UInt8]]) -> [UInt8] { frames.reduce(into: []) { $0 += $1 } }
+
+/// Returns a message in frames whose payloads have at most these sizes, one after the other and again.
+func fragments(
+    _ kind: WebSocketMessage.Kind, _ payload: [UInt8], byteCounts: [Int], isCompressed: Bool = false
+) -> [[UInt8]] {
+    var (frames, offset) = ([[UInt8]](), 0)
+    repeat {
+        let end = offset + min(byteCounts[frames.count % byteCounts.count], payload.count - offset)
+        let opcode: UInt8 = !frames.isEmpty ? 0 : kind == .text ? 1 : 2
+        frames.append(
+            frame(
+                opcode, Array(payload[offset..<end]), fin: end == payload.count,
+                bits: frames.isEmpty && isCompressed ? 4 : 0))
+        offset = end
+    } while offset < payload.count
+    return frames
 }
 
 func text(_ payload: String, fin: Bool = true) -> [UInt8] { frame(1, Array(payload.utf8), fin: fin) }

@@ -1,6 +1,9 @@
-/// nginx or Apache as a reverse proxy in front of one origin. It passes on bodies of requests while they arrive.
+/// nginx or Apache as a reverse proxy in front of one origin. It passes on bodies of requests while they arrive, and
+/// WebSocket connections.
 ///
-/// Apache also passes on interim responses, and decodes the content coding of request bodies.
+/// Apache also passes on interim responses, and decodes the content coding of request bodies. It passes WebSocket
+/// connections on with `mod_proxy_http`, and below `/tunnel/` with `mod_proxy_wstunnel`, which sends a path without
+/// `/tunnel`.
 struct ReverseProxy: PortServer {
     enum Program: String, CaseIterable, Sendable {
         case nginx
@@ -29,11 +32,14 @@ struct ReverseProxy: PortServer {
         try NginxConfiguration.text(
             directory,
             http: """
+                map $http_upgrade $connection { default upgrade; "" close; }
                 server {
                     listen 127.0.0.1:\(port);
                     location / {
                         proxy_pass http://127.0.0.1:\(origin);
                         proxy_http_version 1.1;
+                        proxy_set_header Upgrade $http_upgrade;
+                        proxy_set_header Connection $connection;
                         proxy_request_buffering off;
                         client_max_body_size 0;
                     }
@@ -42,13 +48,16 @@ struct ReverseProxy: PortServer {
     }
 
     private static func apache(_ directory: TemporaryDirectory, _ port: UInt16, _ origin: Int) -> String {
-        let modules = ["authz_core", "filter", "deflate", "proxy", "proxy_http"]
+        let modules = ["authz_core", "filter", "deflate", "proxy", "proxy_http", "proxy_wstunnel"]
         return ApacheServer.preamble(directory, modules: modules) + """
 
             Listen 127.0.0.1:\(port)
             Timeout 600
             # Without a pause after a failed request.
-            ProxyPass / http://127.0.0.1:\(origin)/ retry=0
+            ProxyPass /tunnel/ ws://127.0.0.1:\(origin)/ retry=0
+            ProxyPass / http://127.0.0.1:\(origin)/ retry=0 upgrade=websocket
+            # Otherwise mod_proxy_http serves ws: URLs, too.
+            ProxyWebsocketFallbackToProxyHttp Off
             <Location />
                 SetInputFilter DEFLATE
             </Location>
