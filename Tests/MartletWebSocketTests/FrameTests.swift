@@ -44,6 +44,19 @@ struct FrameTests {
         #expect(Set(keys).count > 45)
     }
 
+    @Test("A parser that has returned everything retains nothing of what it was fed")
+    func releasedBytes() throws {
+        var parser = FrameParser()
+        var bytes = frame(9) + frame(2, [1, 2, 3])
+        func address() -> UInt { unsafe bytes.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) } }
+        let before = address()
+        parser.feed(bytes)
+        while try parser.next() != nil {}
+        // A shared array is copied when it is changed.
+        bytes[0] = 0
+        #expect(address() == before)
+    }
+
     @Test("A part of a payload of any length is masked at any offset")
     func maskedParts() {
         for count in 0...40 {
