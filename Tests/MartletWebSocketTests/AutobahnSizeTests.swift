@@ -58,14 +58,17 @@ struct AutobahnSizeTests {
     @Test("A large message returns, however it is fragmented and arrives", arguments: AutobahnMessage.all)
     func large(_ test: AutobahnMessage) async throws {
         let payload = test.payload
+        // The replies to 9.3 and 9.4 would be those to 9.1 and 9.2.
+        let isEchoed = test.fragment == .max
         try await withSocket { (socket, server) async throws in
-            let client = Task { await echo(socket) }
+            let client = Task { isEchoed ? await echo(socket) : nil }
             let sent = bytes(of: fragments(test.kind, payload, byteCounts: [test.fragment]))
             for start in stride(from: 0, to: sent.count, by: test.chop) {
                 server.transport.send(Array(sent[start..<min(start + test.chop, sent.count)]))
             }
             // Not within the macro, which would print a failed message.
-            let isSame = try await server.next() == .message(WebSocketMessage(test.kind, payload))
+            let message = isEchoed ? try await server.next() : try await socket.receive().map(Reply.message)
+            let isSame = message == .message(WebSocketMessage(test.kind, payload))
             #expect(isSame)
             server.send(close(1000))
             #expect(try await server.next() == .close(1000))

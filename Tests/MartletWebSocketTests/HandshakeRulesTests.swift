@@ -110,4 +110,30 @@ struct HandshakeRulesTests {
         #expect(throws: WebSocketError.self) { try DeflateNegotiation.parse(["permessage-deflate"], offer: offer) }
         #expect(throws: WebSocketError.self) { try DeflateNegotiation.parse(["permessage-deflate"], offer: nil) }
     }
+
+    @Test("Each offer allows the replies that respect it, in both directions", arguments: 9...15, [false, true])
+    func negotiations(_ offered: Int, _ isWithout: Bool) throws {
+        for replied in [nil, 8, 9, 10, 11, 12, 13, 14, 15] as [Int?] {
+            for isReplyWithout in [false, true] {
+                func reply(_ side: String) -> String {
+                    "permessage-deflate" + (replied.map { "; \(side)_max_window_bits=\($0)" } ?? "")
+                        + (isReplyWithout ? "; \(side)_no_context_takeover" : "")
+                }
+                var offer = WebSocketCompression()
+                (offer.serverMaximumWindowBits, offer.serverNoContextTakeover) = (offered, isWithout)
+                var expected = DeflateNegotiation()
+                (expected.serverWindowBits, expected.serverNoContextTakeover) = (replied ?? 15, isReplyWithout)
+                let isAllowed = replied ?? 15 <= offered && (isReplyWithout || !isWithout)
+                let result = try? DeflateNegotiation.parse([reply("server")], offer: offer)
+                #expect(result == (isAllowed ? expected : nil))
+                // A server may demand less of the client, and may ignore the limit, which the client keeps.
+                offer = WebSocketCompression()
+                (offer.clientMaximumWindowBits, offer.clientNoContextTakeover) = (offered, isWithout)
+                expected = DeflateNegotiation()
+                expected.clientWindowBits = min(replied ?? 15, offered)
+                expected.clientNoContextTakeover = isWithout || isReplyWithout
+                #expect(try DeflateNegotiation.parse([reply("client")], offer: offer) == expected)
+            }
+        }
+    }
 }
