@@ -73,16 +73,16 @@ struct AutobahnSizes: CustomTestStringConvertible, Sendable {
 
 /// An offer of the client, and the reply of a server, as in section 13.
 ///
-/// `WebSocketCompression` makes one offer, with any of the four parameters, windows of the server from 9 bits, and always
-/// with `client_max_window_bits`, so that a server is free to choose it. Replies with 8 bits, which zlib cannot compress
-/// for, are understood, but not offered; neither is a list of several offers (13.7), of which a server takes the first that
-/// it supports: the default offer allows it each of those choices.
+/// `WebSocketCompression` makes one offer, with any of the four parameters and windows from 9 bits. It always has
+/// `client_max_window_bits`, so that a server is free to choose the window. Only replies have 8 bits: zlib cannot
+/// compress for that window, so the client then sends uncompressed messages. A list of several offers (13.7), of which
+/// a server takes the first that it supports, cannot be made: the default offer allows each of those choices.
 struct AutobahnParameters: CustomTestStringConvertible, Sendable {
     let number: String
     let compression: WebSocketCompression
-    /// The values of `Sec-WebSocket-Extensions`, after the name of the extension.
+    /// The value of `Sec-WebSocket-Extensions` in the request.
     let offer: String
-    /// `nil` for a server that declines the offer.
+    /// The value in the response; `nil` for a server that declines the offer.
     let reply: String?
     /// Whether the client compresses its messages.
     var isClientCompressed: Bool { !(reply ?? "client_max_window_bits=8").contains("client_max_window_bits=8") }
@@ -154,8 +154,8 @@ struct AutobahnParameters: CustomTestStringConvertible, Sendable {
 
 @Suite("WebSocket: compressed messages of the Autobahn test suite", .timeLimit(.minutes(10)))
 struct AutobahnCompressionTests {
-    /// Exchanges messages with an echo, and checks their frames. Autobahn sends 1000 messages in each case; here two that
-    /// are large or ten, because a compressor has no other states after the second one.
+    /// Exchanges messages with an echo, and checks their frames. Autobahn sends 1000 messages in each case; here it is
+    /// ten, or two large ones, because a compressor has no other states after the second one.
     private func exchange(_ parameters: AutobahnParameters, _ sizes: AutobahnSizes, _ content: AutobahnContent)
         async throws
     {
@@ -231,7 +231,7 @@ struct AutobahnCompressionTests {
         }
     }
 
-    /// Decompresses a message in steps of 64 bytes: zlib then rejects what refers back by more than the window and them.
+    /// Decompresses a message in steps of 64 bytes: zlib then rejects references beyond the window and one step.
     private func inflate(_ payload: [UInt8], _ inflater: MessageInflater) throws -> [UInt8] {
         var (result, rest) = ([UInt8](), payload[...])
         while !rest.isEmpty {

@@ -1,4 +1,5 @@
 import Martlet
+import MartletTestSupport
 import MartletTesting
 import MartletWebSocket
 import Testing
@@ -102,7 +103,7 @@ struct WebSocketTests {
                     let frame = await received.next()
                     #expect(frame == .close(code, reason))
                 }
-                #expect(session.diagnostics.isIdle)
+                #expect(await eventually { session.diagnostics.isIdle })
             }
         }
     }
@@ -130,7 +131,7 @@ struct WebSocketTests {
             #expect(error?.code == .unacceptableStatus)
             #expect(error?.status == (program == .nginx ? 502 : 503))
             #expect(error?.exchange?.text.contains("<html>") == true)
-            #expect(session.diagnostics.isIdle)
+            #expect(await eventually { session.diagnostics.isIdle })
         }
     }
 }
