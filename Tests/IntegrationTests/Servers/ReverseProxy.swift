@@ -32,14 +32,14 @@ struct ReverseProxy: PortServer {
         try NginxConfiguration.text(
             directory,
             http: """
-                map $http_upgrade $connection { default upgrade; "" close; }
+                map $http_upgrade $connection_field { default upgrade; "" close; }
                 server {
                     listen 127.0.0.1:\(port);
                     location / {
                         proxy_pass http://127.0.0.1:\(origin);
                         proxy_http_version 1.1;
                         proxy_set_header Upgrade $http_upgrade;
-                        proxy_set_header Connection $connection;
+                        proxy_set_header Connection $connection_field;
                         proxy_request_buffering off;
                         client_max_body_size 0;
                     }
