@@ -151,8 +151,9 @@ final class WebSocketConnection: Sendable {
         var description: String { "the server closed it without a Close frame" }
     }
 
-    /// Stores an event of a message once there is room; the caller resumes the task that waits for it. While the connection is closing, the first event without room
-    /// and all later ones are discarded, so the closing handshake does not depend on a reader.
+    /// Stores an event of a message once there is room; the caller resumes the task that waits for it. While the
+    /// connection is closing, the first event without room and all later ones are discarded, so that the closing
+    /// handshake does not depend on a reader.
     private func store(_ event: MessageParser.Event) async throws {
         while true {
             let (turn, taker) = state.withLock { state -> (OneShot<Void>?, OneShot<Void>?) in

@@ -116,7 +116,10 @@ struct WebSocketTests {
                 let session = HTTPSession.plain()
                 let socket = try await session.openWebSocket(proxy.url(proxy.port, path))
                 let error = await #expect(throws: WebSocketError.self) { try await socket.receive() }
-                guard case .connectionLost = error else { return Issue.record("\(String(describing: error))") }
+                guard case .connectionLost = error else {
+                    Issue.record("\(String(describing: error))")
+                    return
+                }
             }
         }
     }
