@@ -13,7 +13,7 @@ extension DownloadMachine {
         let decision = DownloadResponseRule.decision(
             request.asked, responseHead, known: known, former: hasExpectedLength(responseHead) ? nil : former,
             total: plan?.total)
-        if isAdditional(id), !decision.isUsableByAdditional { return (.leave, .crowded, []) }
+        if request.isAdditional || isAdditional(id), !decision.isUsableByAdditional { return (.leave, .crowded, []) }
         switch decision {
         case .part(let skipped, let range, let total): return part(request, responseHead, skipped, range, total, now)
         case .whole: return whole(request, responseHead, .rangesRejected, now)
@@ -301,13 +301,14 @@ extension DownloadMachine {
         }
         // A server that limits the number of connections rejects additional ones in many ways, and the system may have
         // no descriptor left. Only a failure that concerns all transfers, as of the local file, ends the others.
-        let isBeyond = action == .fail && !DownloadRetryRule.concernsAll(error) && !transfers.isEmpty
+        let isBeyond =
+            action == .fail && !DownloadRetryRule.concernsAll(error) && (request.isAdditional || !transfers.isEmpty)
         if action == .fail, !isBeyond { return fail(error) }
         if isBeyond || !receiving.isEmpty {
             // The others continue, including those that wait for their responses; for a while no connection is added.
             ramp.rejected(active: transfers.count, now: now)
             if action == .requestOriginal { foundURL = nil }
-            return fill(now)
+            return proceed(afterFailure: true, now)
         }
         failures = hasProgressed ? 1 : failures + 1
         hasProgressed = false

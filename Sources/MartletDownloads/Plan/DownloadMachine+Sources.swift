@@ -126,7 +126,7 @@ extension DownloadMachine {
     /// Limits the connections to the server of a transfer to the others that are active, for a while.
     mutating func limitConnections(of request: DownloadRequest, _ now: MonotonicTime) {
         let count = transfers.values.count { $0.source == request.source }
-        sources[request.source].limit = (count, now.advanced(by: ConnectionRamp.rejectionRest))
+        sources[request.source].limit = (max(1, count), now.advanced(by: ConnectionRamp.rejectionRest))
     }
 
     /// Handles a failure that concerns one of several URLs: another one continues.
@@ -137,9 +137,10 @@ extension DownloadMachine {
         let index = request.source
         if action == .requestOriginal { sources[index].foundURL = nil }
         // A server that limits the number of connections rejects additional ones in many ways.
-        if sources[index].use == .parts, receiving.contains(where: { transfers[$0]?.source == index }) {
+        let isBeyond = request.isAdditional || receiving.contains { transfers[$0]?.source == index }
+        if sources[index].use == .parts, isBeyond {
             limitConnections(of: request, now)
-            return fill(now)
+            return proceed(afterFailure: true, now)
         }
         sources[index].failures += 1
         sources[index].error = error

@@ -291,7 +291,8 @@ package struct DownloadMachine: Sendable {
         let url = sources[source].url
         return DownloadRequest(
             id: id, url: sources[source].foundURL ?? url, range: range, condition: condition, time: now,
-            source: source, isForeign: source != 0 && url.origin != original.origin)
+            source: source, isForeign: source != 0 && url.origin != original.origin,
+            isAdditional: plan != nil && transfers.values.contains { $0.source == source })
     }
 
     /// Applies the number of connections that the condition of the network allows; `nil` for that of the options.

@@ -212,6 +212,9 @@ package struct DownloadRequest: Sendable {
     package var source = 0
     /// Whether the URL is a mirror on another origin than that of the download, which gets no credentials.
     var isForeign = false
+    /// Whether another transfer from the same URL was active when the request was made. A failure may then only mean
+    /// that the server rejects additional connections, also if that transfer has ended since.
+    var isAdditional = false
 
     /// The request as ``DownloadResponseRule`` needs it.
     var asked: DownloadResponseRule.Asked { DownloadResponseRule.Asked(range: range, isConditional: condition != nil) }

@@ -103,6 +103,27 @@ struct AdditionalConnectionTests {
         #expect((1...20).contains(server.rejectionCount), "\(server.rejectionCount)")
     }
 
+    // A rejection once arrived when the only accepted connection had just ended, and ended the download.
+    @Test("A rejection that arrives when no other connection is left does not end the download", arguments: rejections)
+    func lateRejection(_ rejection: Rejection) throws {
+        let file = SimulatedFile(byteCount: 30 << 20)
+        var accepted: UInt64 = 0
+        var download = try SimulatedDownload { rangeRequest, _ in
+            guard rangeRequest.isAdditional else {
+                accepted += 1
+                return try file.reply(rangeRequest)
+            }
+            var reply = try rejection.reply()
+            reply.latency = .seconds(100)
+            return reply
+        }
+        download.run()
+        #expect(download.isComplete, "\(String(describing: download.outcome))")
+        #expect(download.restarts.isEmpty && download.mixedCount == 0 && download.version == 1)
+        #expect(download.disk == RangeSet([0..<file.byteCount]))
+        #expect(accepted > 1)
+    }
+
     @Test("A changed file is detected when no connection receives the old one, and is fetched again")
     func changed() throws {
         let old = SimulatedFile(byteCount: 60 << 20)

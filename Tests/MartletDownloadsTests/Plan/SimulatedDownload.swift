@@ -20,6 +20,8 @@ struct SimulatedDownload {
         var byteCount: UInt64 = 0
         /// The file version of the bytes.
         var version = 1
+        /// The time until the response head or the failure.
+        var latency = Duration.milliseconds(20)
         /// The number of body bytes before the connection breaks; `nil` for no break.
         var cut: UInt64?
         /// The end of a request without a response, or of the body after its cut.
@@ -112,7 +114,7 @@ struct SimulatedDownload {
                 do {
                     let answer = try reply(rangeRequest, rangeRequests.count)
                     transfers[rangeRequest.id] = Transfer(
-                        rangeRequest: rangeRequest, reply: answer, answersAt: now.advanced(by: .milliseconds(20)))
+                        rangeRequest: rangeRequest, reply: answer, answersAt: now.advanced(by: answer.latency))
                 } catch {
                     Issue.record("\(error)")
                 }
