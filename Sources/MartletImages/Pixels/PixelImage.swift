@@ -15,7 +15,9 @@
     // In an extension, so that the structure keeps its memberwise initializer.
     extension PixelImage {
         /// Decodes a PNG or a JPEG.
-        /// - Parameter bytes: The whole file.
+        /// - Parameters:
+        ///   - bytes: The whole file.
+        ///   - options: The limits, the size and the orientation of the result.
         /// - Throws: An ``ImageError``: `.unsupported` for a GIF or a WebP, `.limitExceeded` before memory is
         ///   allocated.
         public init(_ bytes: [UInt8], options: ImageDecodingOptions = .default) throws(ImageError) {

@@ -98,6 +98,7 @@ extension ResponseBody {
         ///
         /// - Parameters:
         ///   - session: The session of the requests.
+        ///   - options: The limits, the size and the orientation of the images.
         ///   - limit: The maximum size of all pixels; 64 MiB by default. Larger images are returned but not stored.
         ///   - countLimit: The maximum number of images; 10,000 by default.
         ///   - memoryPressure: The source of memory pressure; `nil` for none.

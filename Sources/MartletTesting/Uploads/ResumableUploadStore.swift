@@ -79,6 +79,7 @@ public final class ResumableUploadStore: Sendable {
         var lastNumber = 0
         var receivedByteCount = 0
         var holdingCount = 0
+        var heldCount = 0
     }
 
     /// The protocols that the store supports.
@@ -109,6 +110,8 @@ public final class ResumableUploadStore: Sendable {
     public var receivedByteCount: Int { state.withLock { $0.receivedByteCount } }
     /// The number of requests that wait because of ``Fault/hold(afterBytes:)``.
     public var holdingCount: Int { state.withLock { $0.holdingCount } }
+    /// The number of requests that were held so far, also those whose clients have gone since.
+    package var heldCount: Int { state.withLock { $0.heldCount } }
 
     /// Adds a fault for the next request with a method, after the faults that were added before.
     /// - Parameters:
@@ -171,5 +174,10 @@ public final class ResumableUploadStore: Sendable {
 
     func remove(_ number: Int) { state.withLock { $0.uploads[number] = nil } }
 
-    func hold(_ change: Int) { state.withLock { $0.holdingCount += change } }
+    func hold(_ change: Int) {
+        state.withLock { state in
+            state.holdingCount += change
+            if change > 0 { state.heldCount += 1 }
+        }
+    }
 }

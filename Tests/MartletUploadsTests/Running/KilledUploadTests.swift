@@ -41,12 +41,12 @@ struct KilledUploadTests {
         try await UploadScene.with(3_000_000) { scene in
             let words = [scene.directory, scene.file, scene.url, "\(given)", "POST", "500000"]
             for round in 0..<50 {
-                let holding = scene.store.holdingCount
+                let held = scene.store.heldCount
                 // The first kills are before the creation of the upload is acknowledged.
                 let isCreation = round < 3
                 let count = isCreation ? 0 : Int.random(in: 1...60_000, using: &generator)
                 scene.store.inject(.hold(afterBytes: count), into: isCreation ? .post : .patch)
-                let output = try await run(words) { scene.store.holdingCount > holding }
+                let output = try await run(words) { scene.store.heldCount > held }
                 #expect(output.isEmpty, "round \(round), seed \(seed)")
             }
             let output = try await run(words) { false }
