@@ -13,12 +13,13 @@ FILTER ?=
 # The package traits to enable in the tests, `all` or names joined by commas. They build into `.build-traits`.
 TRAITS ?=
 traits = $(if $(filter all,$(TRAITS)),--enable-all-traits,$(if $(TRAITS),--traits $(TRAITS)))
+install_for_tests = Scripts/install.sh test$(if $(TRAITS), && Scripts/install.sh traits)
 # Options for smaller programs: lld, compact relocations, no dynamic symbol table, and a section for each function, so
 # that unused functions are removed and equal ones are merged.
 SMALL := -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker -z \
     -Xlinker pack-relative-relocs -Xlinker --no-export-dynamic -Xlinker --icf=safe
-# Options of `make soak`: ONLY='in-flight storm' selects scenarios, MINUTES is the length of the storms, and COUNT and SEED
-# configure a single run.
+# Options of `make soak`: ONLY='in-flight storm' selects scenarios, MINUTES is the length of the storms, and COUNT and
+# SEED configure a single run.
 ONLY ?=
 MINUTES ?= 60
 COUNT ?=
@@ -35,8 +36,7 @@ demo: ## Fetch, post, upload and download over TLS from an origin on this machin
 	@$(SWIFT) run martlet demo
 
 test: ## Run all tests, also against nginx, Apache, httpbin, squid and others (FILTER=… runs some, TRAITS=all enables the package traits)
-	@Scripts/install.sh test
-	@$(if $(TRAITS),Scripts/install.sh traits)
+	@$(install_for_tests)
 	@Scripts/test.sh '$(FILTER)' --parallel $(if $(TRAITS),$(traits) --scratch-path .build-traits)
 
 examples: ## Build the packages in Examples and run their tests (ONLY='Crawler Downloader' selects some, CONFIGURATION=release optimizes)
@@ -83,8 +83,7 @@ docs: ## Build the documentation of all libraries as a static site, in .build/do
 sanitize: sanitize-thread sanitize-address ## Run all tests under the thread sanitizer, then under the address sanitizer (FILTER=…, TRAITS=all, MARTLET_TEST_TARGETS=…)
 
 sanitize-thread sanitize-address: sanitize-%:
-	@Scripts/install.sh test
-	@$(if $(TRAITS),Scripts/install.sh traits)
+	@$(install_for_tests)
 	@Scripts/sanitize.sh $* '$(FILTER)' $(traits)
 
 fuzz: ## Fuzz each entry point for TIME seconds, 60 by default (ENTRY=… selects one, JOBS=… runs several concurrently)

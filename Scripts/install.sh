@@ -5,7 +5,7 @@
 #   Scripts/install.sh test     the same, and the servers for the tests; those of PyPI, into .build
 #   Scripts/install.sh traits   the same as build, and the libraries of the package traits
 #   Scripts/install.sh lint     installs nothing; checks that the toolchain has swift-format
-#   Scripts/install.sh bench    the same as build, the server, the peers and the measuring tools; those of PyPI, into .build
+#   Scripts/install.sh bench    the same as build, the server, the peers and the measuring tools; those of PyPI too
 #   Scripts/install.sh soak     the same as test, for the long scenarios and the sanitizers
 set -euo pipefail
 

@@ -4,8 +4,8 @@
 #   Scripts/soak.sh [ONLY] [MINUTES] [COUNT] [SEED]
 #
 # ONLY is a list of scenarios (`in-flight storm`). Without it all scenarios run, and then the sanitizers. MINUTES is the
-# length of `storm` and `websocket` (60), COUNT the number of requests of the others (by default their own), and SEED the random seed.
-# The exit status is 1 if a figure does not meet its target.
+# length of `storm` and `websocket` (60), COUNT the number of requests of the others (by default their own), and SEED
+# the random seed. The exit status is 1 if a figure does not meet its target.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"

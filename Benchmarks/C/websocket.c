@@ -2,8 +2,8 @@
 // WebSocket (RFC 6455) in C: `serve -` is the echo server of all contenders, and `get URL file=PATH [NAME=VALUE ...]` a
 // bare client, the floor below them. Both have one thread.
 //
-// The server listens on a free port of 127.0.0.1 to 127.0.0.4, prints it, and ends with its standard input. It unmasks a
-// payload in place and returns it from there. It accepts permessage-deflate without a compressor of its own: returned
+// The server listens on a free port of 127.0.0.1 to 127.0.0.4, prints it, and ends with its standard input. It unmasks
+// a payload in place and returns it from there. It accepts permessage-deflate without a compressor of its own: returned
 // unchanged, the messages of a client are those of a server that compresses as this client does.
 #include "contender.h"
 
@@ -98,10 +98,10 @@ static int nextFrame(Connection *connection, Frame *frame) {
     return 1;
 }
 
-// Writes the head of a frame before its payload, where there is room, and returns the size of the head.
-static size_t head(unsigned char *payload, int first, size_t count, int maskBit) {
+// Writes the head of a frame, without a key, up to `end`, and returns its size.
+static size_t head(unsigned char *end, int first, size_t count, int maskBit) {
     int extended = count < 126 ? 0 : count < 65536 ? 2 : 8;
-    unsigned char *bytes = payload - 2 - extended;
+    unsigned char *bytes = end - 2 - extended;
     bytes[0] = first;
     bytes[1] = maskBit | (extended == 0 ? count : extended == 2 ? 126 : 127);
     for (int index = 0; index < extended; index++) bytes[2 + index] = count >> 8 * (extended - 1 - index);
@@ -254,15 +254,10 @@ static void sendMessage(Connection *connection) {
     memcpy(payload - 4, &random, 4);
     memcpy(payload, message, messageSize);
     mask(payload, messageSize, payload - 4);
-    unsigned char key[4];
-    memcpy(key, payload - 4, 4);
-    // The head is written as if the key was not there, and moved before it.
-    size_t size = head(payload, 0x80 | messageOpcode, messageSize, 0x80);
-    memmove(payload - 4 - size, payload - size, size);
-    memcpy(payload - 4, key, 4);
-    size_t count = size + 4 + messageSize;
+    // The key is between the head and the payload.
+    size_t size = head(payload - 4, 0x80 | messageOpcode, messageSize, 0x80) + 4, count = size + messageSize;
     for (size_t sent = 0; sent < count;) {
-        ssize_t step = send(connection->descriptor, payload - 4 - size + sent, count - sent, MSG_NOSIGNAL);
+        ssize_t step = send(connection->descriptor, payload - size + sent, count - sent, MSG_NOSIGNAL);
         if (step < 0) fail("cannot send");
         sent += step;
     }

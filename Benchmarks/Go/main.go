@@ -1,4 +1,5 @@
-// Go's net/http, and gorilla/websocket for a URL with the scheme ws, as contenders: SCENARIO URL [NAME=VALUE ...]. It prints one line of JSON, like the others.
+// Go's net/http, and gorilla/websocket for a URL with the scheme ws, as contenders: SCENARIO URL [NAME=VALUE ...]. It
+// prints one line of JSON, like the others.
 package main
 
 import (

@@ -68,7 +68,8 @@ async def main():
     await asyncio.gather(*(rush(socket, float(values["warm"])) for socket in sockets))
     start, used = time.monotonic(), processor_seconds()
     count = sum(await asyncio.gather(*(rush(socket, float(values["seconds"])) for socket in sockets)))
-    print(json.dumps({"count": count, "seconds": time.monotonic() - start, "cpu": processor_seconds() - used}), flush=True)
+    outcome = {"count": count, "seconds": time.monotonic() - start, "cpu": processor_seconds() - used}
+    print(json.dumps(outcome), flush=True)
     for socket in sockets:
         socket.transport.abort()
 

@@ -101,7 +101,7 @@ def write(everything, where, options, rounds):
     files = {
         "results.json": json.dumps(record, indent=1, ensure_ascii=False) + "\n",
         "results.svg": chart.draw(everything),
-        "headlines.svg": chart.headlines(record),
+        "headlines.svg": chart.headlines(everything),
         "RESULTS.md": page.write(everything, where, command, rounds, "results.svg")}
     for folder in [options.out, *([BENCHMARKS] if is_whole else [])]:
         os.makedirs(folder, exist_ok=True)

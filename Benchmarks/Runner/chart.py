@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 WIDTH, LABEL, VALUE, BAR, GAP = 760, 170, 150, 16, 5
 COLOURS = {"martlet": "#c2410c", "martlet-loop": "#ea8a4f"}
 
-# Scenarios of the README's picture, with their titles there and the peers by contender. Wins and losses.
+# Scenarios of the README's picture, with their titles there and the peers by contender. Some are slower than a peer.
 HEADLINES = [
     ("small-64", "Small GETs, 64 connections", {"go": "Go", "async-http-client": "async-http-client"}),
     ("small-tls-64", "Small GETs over TLS", {"go": "Go", "async-http-client": "async-http-client"}),
@@ -19,22 +19,18 @@ HEADLINES = [
 SLOWER, FASTER = "#94a3b8", COLOURS["martlet"]
 
 
-def headlines(record):
-    """Returns a small picture as SVG: the rate of Martlet divided by that of its peers, on a logarithmic scale.
-
-    `record` is the content of results.json. A ratio is the median of the ratios of all rounds.
-    """
+def headlines(all_results):
+    """Returns a small picture as SVG: the rate of Martlet divided by that of its peers, on a logarithmic scale."""
     width, one, unit, least, most = 360, 236, 34, -1.2, 3.5
     parts, y = [], 22
-    scenarios = {scenario["name"]: scenario for scenario in record["scenarios"]}
+    scenarios = {results.scenario.name: results for results in all_results}
     for name, title, peers in HEADLINES:
         if name not in scenarios:
             continue
         parts.append(f'<text x="8" y="{y}" class="title">{escape(title)}</text>')
         y += 7
         for peer, label in peers.items():
-            ratios = [figures["martlet"]["rate"] / figures[peer]["rate"] for figures in scenarios[name]["rounds"]
-                      if figures.get("martlet") and figures.get(peer)]
+            ratios = scenarios[name].ratios("martlet", peer, "rate")
             if not ratios:
                 continue
             ratio = median(ratios)

@@ -14,6 +14,32 @@ TRIMMED = Measure("trimmed", "trimmed KB each", 1 / 1024, 1)
 RESIDENT = Measure("resident", "resident MB", 1e-6, 1)
 
 
+def measure_idle(bench, words, count, kept_connections):
+    """Runs a contender that leaves connections idle, and returns its figures for each connection.
+
+    `kept_connections` returns their number at the server.
+    """
+    with Process(bench.account, words) as process:
+        process.line()
+        before = process.resident_bytes()
+        process.go_on()
+        said = process.line()
+        time.sleep(0.5)
+        after = process.resident_bytes()
+        kept = kept_connections()
+        process.go_on()
+        process.line()
+        trimmed = process.resident_bytes()
+        process.go_on()
+        usage = process.finish()
+    if said != f"open {count}":
+        raise Fault(f"{words[0]} said '{said}'")
+    if kept < count * 0.9:
+        raise Fault(f"{words[0]} keeps only {kept} connections")
+    return {"growth": (after - before) / kept, "trimmed": (trimmed - before) / kept, "resident": after,
+            "peak": usage.peak_bytes}
+
+
 def scenarios(bench):
     """Yields the connection scenarios."""
     server = bench.server
@@ -31,25 +57,7 @@ def scenarios(bench):
 
     def idle(contender, port):
         words = bench.command(contender, "idle", server.url(port, "/held"), connections=count)
-        with Process(bench.account, words) as process:
-            process.line()
-            before = process.resident_bytes()
-            process.go_on()
-            said = process.line()
-            time.sleep(0.5)
-            after = process.resident_bytes()
-            kept = server.active_connections()
-            process.go_on()
-            process.line()
-            trimmed = process.resident_bytes()
-            process.go_on()
-            usage = process.finish()
-            if said != f"open {count}":
-                raise Fault(f"{contender} said '{said}'")
-            if kept < count * 0.9:
-                raise Fault(f"{contender} keeps but {kept} connections")
-            return {"growth": (after - before) / kept, "trimmed": (trimmed - before) / kept,
-                    "resident": after, "peak": usage.peak_bytes}
+        return measure_idle(bench, words, count, server.active_connections)
 
     for port, label, limit in [("plain", "plain", 8), ("tls", "TLS", 36)]:
         yield Scenario(

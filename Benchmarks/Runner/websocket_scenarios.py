@@ -4,18 +4,15 @@ import json
 import os
 import random
 import subprocess
-import time
 
-from account import Process, run
-from fault import Fault
+from account import run
+from connection_scenarios import GROWTH, TRIMMED, measure_idle
 from programs import BENCHMARKS
 from scenario import CPU_PER_BYTE, PEAK, Measure, Scenario
 
 MESSAGES = Measure("rate", "messages/s")
 CPU_PER_MESSAGE = Measure("cpu", "CPU µs each", 1e6, 1)
 MEGABYTES = Measure("rate", "MB/s", 1e-6)
-GROWTH = Measure("growth", "KB each", 1 / 1024, 1)
-TRIMMED = Measure("trimmed", "trimmed KB each", 1 / 1024, 1)
 
 
 def record(generator):
@@ -52,7 +49,7 @@ class EchoServer:
                 file.write(content)
 
     def connections(self):
-        """The number of open connections."""
+        """The number of the server's descriptors: its connections and a few others."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def command(self, contender, scenario, file, **values):
@@ -97,32 +94,21 @@ def scenarios(bench):
     yield Scenario(
         "websocket-deflate", "1 KiB of JSON sent and returned, compressed, 64 connections",
         [MESSAGES, CPU_PER_MESSAGE, PEAK], contend(peers[1:], "deflate", 64, deflate=1), prepare=server.start,
-        note="The server returns the compressed bytes. Each contender has its own defaults: Martlet a window of 32 KiB and "
-        "the level 6, websockets a window of 4 KiB and the level 6, Go the level 1 without the context of previous messages.")
+        note="The server returns the compressed bytes. Each contender has its own defaults: Martlet a window of 32 KiB "
+        "and the level 6, websockets a window of 4 KiB and the level 6, Go the level 1 without the context of previous "
+        "messages.")
 
-    count = min(2000 if bench.quick else 10_000, bench.server.descriptors - 500)
+    each = min(2000 if bench.quick else 10_000, bench.server.descriptors - 500) // 100
+    count = each * 100
 
     def idle(contender):
-        words = server.command(contender, "idle", "echo", connections=100, each=count // 100, hosts=4)
-        with Process(bench.account, words) as process:
-            process.line()
-            before, base = process.resident_bytes(), server.connections()
-            process.go_on()
-            said = process.line()
-            time.sleep(0.5)
-            after, kept = process.resident_bytes(), server.connections() - base
-            process.go_on()
-            process.line()
-            trimmed = process.resident_bytes()
-            process.go_on()
-            usage = process.finish()
-        if said != f"open {count // 100 * 100}" or kept < count * 0.9:
-            raise Fault(f"{contender} said '{said}' and keeps {kept} connections")
-        return {"growth": (after - before) / kept, "trimmed": (trimmed - before) / kept, "peak": usage.peak_bytes}
+        base = server.connections()
+        words = server.command(contender, "idle", "echo", connections=100, each=each, hosts=4)
+        return measure_idle(bench, words, count, lambda: server.connections() - base)
 
     yield Scenario(
         "websocket-idle", f"{count:,} idle WebSocket connections", [GROWTH, TRIMMED, PEAK],
         {name: lambda name=name: idle(name) for name in peers[1:]}, rounds=1 if bench.quick else 3,
         prepare=server.start,
-        note="Growth of resident memory per connection, each after one message; trimmed: after malloc returned its unused "
-        "memory to the system.")
+        note="Growth of resident memory per connection, each after one message; trimmed: after malloc returned its "
+        "unused memory to the system.")

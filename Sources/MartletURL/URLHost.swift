@@ -120,7 +120,7 @@ package struct URLHost {
         return RawURLParseError(.forbiddenHostCharacter, at: position, "\(shown) is not allowed in a host name")
     }
 
-    /// The forbidden domain code points of the WHATWG URL Standard.
+    /// The forbidden domain code points of the WHATWG URL Standard, and all bytes that are not ASCII.
     private static let forbidden = PercentEncoding.EncodeSet(" #%/:<>?@[\\]^|")
 }
 

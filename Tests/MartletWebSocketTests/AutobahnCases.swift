@@ -1,15 +1,15 @@
 import MartletWebSocket
 import Testing
 
-/// A case of the Autobahn test suite (https://github.com/crossbario/autobahn-testsuite), written anew: the frames of a
-/// server, and the replies of a client that returns each message.
+/// A case of the Autobahn test suite (https://github.com/crossbario/autobahn-testsuite), written from RFC 6455: the
+/// frames of a server, and the replies of a client that returns each message.
 struct AutobahnCase: CustomTestStringConvertible, Sendable {
     /// The number of the case there.
     let number: String
     /// The frames of the server, one after the other.
     let frames: [[UInt8]]
-    /// The replies, the last of which is a Close frame. The server closes with 1000 after those before it, unless one of
-    /// its frames makes the client close.
+    /// The replies; the last one is a Close frame. The server closes with 1000 after the others, unless one of its
+    /// frames makes the client close.
     let replies: [Reply]
 
     init(_ number: String, _ frames: [[UInt8]], _ replies: [Reply] = [], close: UInt16 = 1000) {

@@ -185,10 +185,7 @@ struct AutobahnCompressionTests {
                 #expect(isSame, "message \(index)")
             }
             #expect(server.firstBytes == bytes(of: Array(repeating: firstBytes, count: count)))
-            server.send(close(1000))
-            #expect(try await server.next() == .close(1000))
-            server.transport.end()
-            #expect(await client.value == nil)
+            try await server.close(client)
         }
     }
 

@@ -10,7 +10,7 @@ struct AutobahnMessage: CustomTestStringConvertible, Sendable {
     let byteCount: Int
     /// The maximum size of a frame's payload in bytes.
     var fragment = Int.max
-    /// The number of bytes in each read of the client: Autobahn's chops. By default as many as the client requests.
+    /// The maximum number of bytes in each read of the client: Autobahn's chops. By default as many as it requests.
     var chop = 16 << 10
 
     /// Ten bytes, so that no fragment or chop begins like the previous one; two of them are a character.
@@ -63,17 +63,12 @@ struct AutobahnSizeTests {
         try await withSocket { (socket, server) async throws in
             let client = Task { isEchoed ? await echo(socket) : nil }
             let sent = bytes(of: fragments(test.kind, payload, byteCounts: [test.fragment]))
-            for start in stride(from: 0, to: sent.count, by: test.chop) {
-                server.transport.send(Array(sent[start..<min(start + test.chop, sent.count)]))
-            }
+            server.transport.send(sent, inReadsOf: test.chop)
             // Not within the macro, which would print a failed message.
             let message = isEchoed ? try await server.next() : try await socket.receive().map(Reply.message)
             let isSame = message == .message(WebSocketMessage(test.kind, payload))
             #expect(isSame)
-            server.send(close(1000))
-            #expect(try await server.next() == .close(1000))
-            server.transport.end()
-            #expect(await client.value == nil)
+            try await server.close(client)
         }
     }
 
@@ -90,10 +85,7 @@ struct AutobahnSizeTests {
                 server.send(frames)
                 #expect(try await server.next() == .message(message))
             }
-            server.send(close(1000))
-            #expect(try await server.next() == .close(1000))
-            server.transport.end()
-            #expect(await client.value == nil)
+            try await server.close(client)
         }
     }
 

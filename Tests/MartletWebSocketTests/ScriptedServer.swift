@@ -57,10 +57,10 @@ final class MemoryTransport: WebSocketTransport {
         toServer.close()
     }
 
-    /// Sends bytes to the client, in reads of at most 16 KiB, as many as the connection requests.
-    func send(_ bytes: [UInt8]) {
-        for start in stride(from: 0, to: bytes.count, by: 16 << 10) {
-            toClient.send(Array(bytes[start..<min(start + 16 << 10, bytes.count)]))
+    /// Sends bytes to the client, in reads of at most a number of bytes, by default as many as the connection requests.
+    func send(_ bytes: [UInt8], inReadsOf count: Int = 16 << 10) {
+        for start in stride(from: 0, to: bytes.count, by: count) {
+            toClient.send(Array(bytes[start..<min(start + count, bytes.count)]))
         }
     }
 
@@ -105,6 +105,14 @@ final class ScriptedServer {
             firstBytes += bytes.prefix(1)
             receiver.feed(bytes)
         }
+    }
+
+    /// Closes the connection with the code 1000, and expects the same of a client that returns messages.
+    func close(_ client: Task<WebSocketError?, Never>) async throws {
+        send(MartletWebSocketTests.close(1000))
+        #expect(try await next() == .close(1000))
+        transport.end()
+        #expect(await client.value == nil)
     }
 
     /// Sends frames to the client, as one read unless they have more than 16 KiB.

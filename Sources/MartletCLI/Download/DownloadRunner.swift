@@ -124,7 +124,7 @@ struct DownloadRun: Sendable {
         let download: Download
         do {
             if let directoryError { throw directoryError }
-            // A download that nobody follows runs in this task, which saves a task and its wake-ups for each file.
+            // A download without progress reports runs in this task, which saves a task and its wake-ups for each file.
             let isUnobserved = !screen.showsEvents && retryTimeLimit == nil && runner.group.totalTimeout == nil
             if isUnobserved, let session = (runner.starter as? SessionDownloads)?.session(for: plan) {
                 let (download, controller) = try session.makeDownload(

@@ -13,7 +13,7 @@ extension DownloadMachine {
         let decision = DownloadResponseRule.decision(
             request.asked, responseHead, known: known, former: hasExpectedLength(responseHead) ? nil : former,
             total: plan?.total)
-        if request.isAdditional || isAdditional(id), !decision.isUsableByAdditional { return (.leave, .crowded, []) }
+        if isAdditional(request), !decision.isUsableByAdditional { return (.leave, .crowded, []) }
         switch decision {
         case .part(let skipped, let range, let total): return part(request, responseHead, skipped, range, total, now)
         case .whole: return whole(request, responseHead, .rangesRejected, now)
@@ -136,8 +136,11 @@ extension DownloadMachine {
         return (.take(passingOver: skipped, comparing: request.overlap, restartsTransfer: false), nil, effects)
     }
 
-    /// Whether other transfers are active, which may still fetch the file even if this one cannot.
-    private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
+    /// Whether other transfers are active, or were when the request was made. They may fetch the file even if this one
+    /// cannot.
+    private func isAdditional(_ request: DownloadRequest) -> Bool {
+        request.isAdditional || plan != nil && transfers.keys.contains { $0 != request.id }
+    }
 
     /// Whether a request went to the URL of a redirect, which may have expired: the original URL is requested next.
     func isRedirected(_ request: DownloadRequest) -> Bool {
@@ -301,11 +304,11 @@ extension DownloadMachine {
         }
         // A server that limits the number of connections rejects additional ones in many ways, and the system may have
         // no descriptor left. Only a failure that concerns all transfers, as of the local file, ends the others.
-        let isBeyond =
-            action == .fail && !DownloadRetryRule.concernsAll(error) && (request.isAdditional || !transfers.isEmpty)
+        let isBeyond = action == .fail && !DownloadRetryRule.concernsAll(error) && isAdditional(request)
         if action == .fail, !isBeyond { return fail(error) }
         if isBeyond || !receiving.isEmpty {
-            // The others continue, including those that wait for their responses; for a while no connection is added.
+            // The others continue, including those that wait for their responses. If none is left, the bytes are
+            // requested again, by one transfer alone. For a while no connection is added.
             ramp.rejected(active: transfers.count, now: now)
             if action == .requestOriginal { foundURL = nil }
             return proceed(afterFailure: true, now)

@@ -99,8 +99,7 @@ extension DownloadMachine {
         }
     }
 
-    /// Stops the use of a mirror for parts. If nothing else tells which file is the right one, a file of another length
-    /// than the first one is wrong.
+    /// Stops the use of a mirror for parts. Without a checksum, a file of another length than the first one is wrong.
     private mutating func rejected(
         _ why: String, _ request: DownloadRequest, _ responseHead: DownloadResponseHead
     ) -> Response {
@@ -123,7 +122,7 @@ extension DownloadMachine {
 
     // MARK: Failures
 
-    /// Limits the connections to the server of a transfer to the others that are active, for a while.
+    /// Limits the connections to the server of a transfer to the others that are active, or to one, for a while.
     mutating func limitConnections(of request: DownloadRequest, _ now: MonotonicTime) {
         let count = transfers.values.count { $0.source == request.source }
         sources[request.source].limit = (max(1, count), now.advanced(by: ConnectionRamp.rejectionRest))

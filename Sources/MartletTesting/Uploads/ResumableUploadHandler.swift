@@ -155,8 +155,8 @@ private struct ResumableUploadHandler {
     /// Carries out a fault within the content.
     private func stop(_ fault: ResumableUploadStore.Fault?) async throws {
         if case .hold = fault {
-            store.hold(1)
-            defer { store.hold(-1) }
+            store.beginHolding()
+            defer { store.endHolding() }
             // Reads no more. The task is cancelled when the origin stops.
             try await Task.sleep(for: .seconds(3600))
         }

@@ -174,10 +174,12 @@ public final class ResumableUploadStore: Sendable {
 
     func remove(_ number: Int) { state.withLock { $0.uploads[number] = nil } }
 
-    func hold(_ change: Int) {
+    func beginHolding() {
         state.withLock { state in
-            state.holdingCount += change
-            if change > 0 { state.heldCount += 1 }
+            state.holdingCount += 1
+            state.heldCount += 1
         }
     }
+
+    func endHolding() { state.withLock { $0.holdingCount -= 1 } }
 }

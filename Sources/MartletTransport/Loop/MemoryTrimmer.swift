@@ -38,7 +38,7 @@ package final class MemoryTrimmer: TimerTarget {
             state.withLock { ($0.last, $0.isScheduled) = (now, false) }
             let start = MonotonicTime.now()
             trim()
-            // Threads that allocate may wait meanwhile, so at most a thousandth of the time is spent here.
+            // Other threads may have to wait for memory, so at most a thousandth of the time is spent here.
             let pause = min(MonotonicTime.now().since(start) * 1000, .seconds(3600))
             state.withLock { $0.last = now.advanced(by: pause) }
         }

@@ -152,19 +152,16 @@ package struct FrameParser: Sendable {
         if unread.isEmpty { return nil }
         let count = Int(min(UInt64(unread.count), head.payloadByteCount - offset))
         var payload = Array(unread.prefix(count))
-        consume(count)
+        unread.consume(count)
         if let key = head.maskingKey { FrameHead.mask(&payload, with: key, offset: Int(offset & 3)) }
         current = (head, offset + UInt64(count))
         return .payload(payload)
     }
 
-    /// Drops bytes from the start. An empty slice would retain what was received: 16 KiB for each idle connection.
-    private mutating func consume(_ count: Int) { unread = unread.count == count ? [] : unread.dropFirst(count) }
-
     private mutating func parseHead() throws(WebSocketError) -> FrameHead? {
         let bytes = unread.prefix(14)
         guard let first = bytes.first else { return nil }
-        // Checked as soon as it is there: a peer that speaks another protocol may send nothing else.
+        // Checked before the second byte arrives: a peer that speaks another protocol may send nothing else.
         guard first & 0x30 == 0 else { throw .protocolViolation("a frame has a reserved bit") }
         guard let opcode = FrameOpcode(rawValue: first & 0x0F) else {
             throw .protocolViolation("a frame has the unknown opcode \(first & 0x0F)")
@@ -191,10 +188,15 @@ package struct FrameParser: Sendable {
                 throw .protocolViolation("the length of a frame is not encoded minimally")
             }
         }
-        consume(headByteCount)
+        unread.consume(headByteCount)
         var head = FrameHead(opcode, isFinal: isFinal, isCompressed: first & 0x40 != 0, payloadByteCount: Int(short))
         if extended > 0 { head.payloadByteCount = count }
         if isMasked { head.maskingKey = bytes.prefix(headByteCount).suffix(4).reduce(0) { $0 << 8 | UInt32($1) } }
         return head
     }
+}
+
+extension ArraySlice<UInt8> {
+    /// Drops bytes from the start. An empty slice would retain its array: 16 KiB for each idle connection.
+    mutating func consume(_ count: Int) { self = count == self.count ? [] : dropFirst(count) }
 }

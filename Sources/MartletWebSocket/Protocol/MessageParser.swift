@@ -9,7 +9,7 @@ package struct MessageLimits: Hashable, Sendable {
     /// The maximum expansion of a compressed message.
     package let ratio = DecompressionLimits()
 
-    /// Creates limits; by default there is none but that of the ratio.
+    /// Creates limits; by default only that of the ratio.
     package init(frameByteCount: Int = .max, messageByteCount: Int = .max) {
         (self.frameByteCount, self.messageByteCount) = (frameByteCount, messageByteCount)
     }
@@ -159,7 +159,7 @@ package struct MessageParser {
         do throws(ContentDecodingError) {
             while !compressed.isEmpty {
                 let (bytes, consumed) = try inflater.decode(compressed, upTo: MessageParser.pieceByteCount)
-                compressed = consumed == compressed.count ? [] : compressed.dropFirst(consumed)
+                compressed.consume(consumed)
                 self.message?.inflatedByteCount += consumed
                 if !bytes.isEmpty { return bytes }
                 // Without progress, this would be an endless loop.

@@ -245,7 +245,7 @@ final class WebSocketConnection: Sendable {
         messageLane.close()
     }
 
-    /// Ends the connection with an error, and tells the server (RFC 6455 §7.1.7).
+    /// Ends the connection with an error, whose code is sent to the server (RFC 6455 §7.1.7).
     func fail(_ error: WebSocketError) {
         finish(.failed(error))
         send { $0.close = error.closeCode.payload() }

@@ -175,14 +175,8 @@ private struct HTTPDateParser {
     }
 
     private func isSame(_ part: ArraySlice<UInt8>, as text: String) -> Bool {
-        let text = text.utf8.span
-        guard part.count == text.count else { return false }
-        for index in text.indices {
-            let (left, right) = (part[part.startIndex + index], text[index])
-            let isEqual = left == right || ignoresCase && ByteClass.lowercased(left) == ByteClass.lowercased(right)
-            guard isEqual else { return false }
-        }
-        return true
+        // The second comparison is slow, and most names differ in the first.
+        ByteClass.equalsIgnoringCase(part, text.utf8.span) && (ignoresCase || text.utf8.elementsEqual(part))
     }
 
     private mutating func letters() -> ArraySlice<UInt8>? {

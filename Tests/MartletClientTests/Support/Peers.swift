@@ -7,6 +7,8 @@ extension HTTPSession {
         var configuration = SessionConfiguration.ephemeral
         // A handshake may take long on a machine that is busy with other tests.
         configuration.timeouts = .patient()
+        // Idle connections must not expire on a busy machine, or on one that was suspended.
+        configuration.pool.idleLifetime = .seconds(3600)
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }

@@ -12,6 +12,8 @@ extension HTTPSession {
         configuration.timeouts = Timeouts(
             connect: .seconds(300), head: .seconds(300), idle: .seconds(300), unread: .seconds(300), total: nil)
         configuration.continueTimeout = .seconds(300)
+        // Idle connections must not expire on a busy machine, or on one that was suspended.
+        configuration.pool.idleLifetime = .seconds(3600)
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }

@@ -8,6 +8,8 @@ extension HTTPSession {
     {
         var configuration = SessionConfiguration.ephemeral
         configuration.timeouts = Timeouts(connect: .seconds(300), head: .seconds(300), idle: .seconds(300))
+        // Idle connections must not expire on a busy machine, or on one that was suspended.
+        configuration.pool.idleLifetime = .seconds(3600)
         if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
         change(&configuration)
         return HTTPSession(configuration: configuration)

@@ -95,8 +95,8 @@ public struct Measurement<Contender: Client>: Sendable {
         }
     }
 
-    /// Opens `connections=` concurrently, by default once, or `each=` times, and leaves them idle. At each step it prints a line and waits for one, so that
-    /// the parent process can inspect this process.
+    /// Opens `connections=` concurrently, `each=` times (once by default), and leaves them idle. At each step it prints
+    /// a line and waits for one, so that the parent process can inspect this process.
     private func idle() async throws {
         _ = try await client.get()
         Console.pause("ready")

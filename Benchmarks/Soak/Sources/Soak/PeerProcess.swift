@@ -3,9 +3,9 @@ import MartletTesting
 
 /// The main function of a peer process: an origin with or without a fault proxy, nginx, or a client.
 enum PeerProcess {
-    /// Serves `origin`, `storm SEED`, `websocket SEED` or `nginx HOSTS REQUESTS-PER-CONNECTION` until standard input ends. With `cache`
-    /// and the words of a ``CacheWork``, `download` and those of a ``SoakDownload``, or `queue` and a directory, it
-    /// runs until the work is done.
+    /// Serves `origin`, `storm SEED`, `websocket SEED` or `nginx HOSTS REQUESTS-PER-CONNECTION` until standard input
+    /// ends. With `cache` and the words of a ``CacheWork``, `download` and those of a ``SoakDownload``, or `queue` and a
+    /// directory, it runs until the work is done.
     static func run(_ words: [String]) async -> Never {
         do {
             switch words.first {

@@ -4,7 +4,7 @@ import MartletWebSocket
 import Synchronization
 
 /// A WebSocket server that returns each message, in random fragments, until a random fault. The path has the seed:
-/// `/socket/SEED` always behaves in the same way, and each connection to `/sockets/SEED` in another one.
+/// `/socket/SEED` always behaves in the same way, and each connection to `/sockets/SEED` differently.
 final class WebSocketPeer: Sendable {
     /// The faults of the proxy before the server. Without TLS, random bytes could be a valid message.
     static let faults = (
@@ -14,13 +14,13 @@ final class WebSocketPeer: Sendable {
 
     /// A way to end a connection.
     private enum Fault {
-        case badFrame, close, silence, deafness, end
+        case badFrame, close, noReplies, noReads, end
     }
 
-    /// The number of connections with different behaviors.
+    /// The number of opening handshakes.
     private let count = Mutex<UInt64>(0)
 
-    /// Responds to an opening handshake: refuses it, makes a mistake, or opens the connection.
+    /// Responds to an opening handshake: rejects it, sends a wrong `Sec-WebSocket-Accept`, or opens the connection.
     func respond(to request: OriginRequest) async throws -> OriginResponse {
         let parts = request.path.split(separator: "/")
         let number = count.withLock { count in
@@ -29,11 +29,11 @@ final class WebSocketPeer: Sendable {
         }
         var generator = SeededGenerator(seed: parts.last.flatMap { UInt64($0) } ?? 0, stream: number)
         let draw = generator.next() % 40
-        if draw < 4 { return .text("refused", status: [403, 429, 500, 503][Int(draw)]) }
+        if draw < 4 { return .text("rejected", status: [403, 429, 500, 503][Int(draw)]) }
         var headers: OriginFields = [:]
         if draw == 4 { headers["Sec-WebSocket-Accept"] = "dGhlIHNhbXBsZSBub25jZQ==" }
         let offer = request.headers["Sec-WebSocket-Extensions"]
-        let faults: [Fault] = [.badFrame, .badFrame, .close, .close, .silence, .deafness, .end]
+        let faults: [Fault] = [.badFrame, .badFrame, .close, .close, .noReplies, .noReads, .end]
         let fault = generator.next() % 5 < 3 ? nil : faults.randomElement(using: &generator)
         let connection = Connection(
             isCompressed: offer != nil, isSlow: generator.next() % 6 == 0, fault: fault,
@@ -84,9 +84,9 @@ final class WebSocketPeer: Sendable {
                 ]
                 let code = codes[Int(generator.next() % UInt64(codes.count))]
                 try await socket.close(code, reason: code == .noStatus ? "" : "the end")
-            case .silence: break
-            // Neither reads nor writes for longer than the client waits.
-            case .deafness: return try await Task.sleep(for: .seconds(2))
+            case .noReplies: break
+            // Longer than the client waits.
+            case .noReads: return try await Task.sleep(for: .seconds(2))
             case .end, nil: return
             }
             // The connection may end with unread bytes, which resets it.

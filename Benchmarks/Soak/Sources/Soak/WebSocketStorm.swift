@@ -7,7 +7,6 @@ import MartletWebSocket
 struct WebSocketStorm: SoakScenario {
     let name = "websocket"
 
-    private static let workers = 12
     /// The pause of each worker between two visits: the scenario measures faults, not load.
     private static let rest = Duration.milliseconds(20)
     /// The maximum duration of a visit: messages are few, but slow, and some connections follow each other.
@@ -22,57 +21,16 @@ struct WebSocketStorm: SoakScenario {
             configuration.timeouts = Timeouts(connect: .seconds(2), head: .seconds(1), total: .seconds(5))
         }
         let tally = StormTally(bound: WebSocketStorm.bound)
-        let end = ContinuousClock.now + .seconds(options.minutes * 60)
-        // The first minute is excluded, or half of a shorter run: pools, caches and the allocator's arenas fill.
-        let settled = ContinuousClock.now + .seconds(min(60, options.minutes * 30))
-        var samples: [(x: Double, y: Double)] = []
-        var descriptors = 0
-        let processorTime = ProcessFigures.processorTime
-        let start = ContinuousClock.now
-        await withTaskGroup(of: Void.self) { group in
-            for worker in 0..<WebSocketStorm.workers {
-                group.addTask {
-                    var generator = SeededGenerator(seed: options.seed, stream: UInt64(worker))
-                    while ContinuousClock.now < end {
-                        await WebSocketStorm.visit(peer, session, tally, &generator)
-                        try? await Task.sleep(for: WebSocketStorm.rest)
-                    }
-                }
-            }
-            while ContinuousClock.now < end {
-                try? await Task.sleep(for: .seconds(1))
-                descriptors = max(descriptors, ProcessFigures.descriptors)
-                guard ContinuousClock.now > settled else { continue }
-                samples.append(((ContinuousClock.now - start).seconds, Double(ProcessFigures.residentBytes)))
-            }
+        // The first minute is excluded, or half of a shorter run.
+        let run = await StormRun(options, rest: WebSocketStorm.rest, warmUp: min(60, options.minutes * 30)) {
+            generator in
+            await WebSocketStorm.visit(peer, session, tally, &generator)
         }
-        let elapsed = (ContinuousClock.now - start).seconds
-        let load = (ProcessFigures.processorTime - processorTime).seconds / elapsed
-        let counts = tally.value
-        let isIdle = try await session.isIdle()
-        report.note("visits", "\(counts.requests), \(counts.good) of them good")
-        for (ending, number) in counts.codes.sorted(by: { $0.value > $1.value }) { report.note(ending, "\(number)") }
-        for line in try await control.text(try peer.controlURL("/counts")).split(separator: "\n").dropFirst() {
-            report.note("proxy", String(line))
-        }
-        report.add("wrong or reordered messages", counts.wrong, exactly: 0)
-        report.add("untyped errors", counts.untyped.description, target: "none", isMet: counts.untyped.isEmpty)
-        report.add("longest visit", counts.longest.seconds, atMost: WebSocketStorm.bound.seconds, unit: "s")
-        for late in counts.late { report.note("late", late) }
         // A quarter is cancelled, and a third of the others meets a fault.
-        report.add("good visits", Double(counts.good) / Double(max(1, counts.requests)) * 100, atLeast: 25, unit: "%")
-        let drift = Slope(samples).rise * elapsed / 1_048_576
-        report.add("drift of resident memory over the run", drift, atMost: 2, unit: "MiB")
-        report.note(
-            "memory, first and last", "\(Int(samples.first?.y ?? 0) >> 10), \(Int(samples.last?.y ?? 0) >> 10) KiB")
-        report.add(
-            "calls and connections at the end", "\(session.diagnostics)".firstLine, target: "none", isMet: isIdle)
-        report.add("maximum number of descriptors", Double(descriptors), atMost: 64, unit: "")
-        await session.finishAndInvalidate()
-        await control.finishAndInvalidate()
-        report.add("sockets at the end", session.diagnostics.processSockets, exactly: 0)
-        report.note("timers at the end", "\(session.diagnostics.processTimers)")
-        report.note("CPU", "\(SoakReport.short(load * 100)) % of a core")
+        let titles = StormRun.Titles(
+            visit: "visit", wrong: "wrong or reordered messages", prefix: "", bound: WebSocketStorm.bound, goodShare: 25
+        )
+        try await run.report(titles, tally.value, peer, session, control, to: &report)
     }
 
     /// Makes a random visit, which may be cancelled at a random moment, and counts its outcome.
