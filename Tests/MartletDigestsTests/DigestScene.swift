@@ -2,6 +2,7 @@ import Foundation
 import Martlet
 import MartletContent
 import MartletTesting
+import MartletTestSupport
 import MartletTransport
 import Testing
 
@@ -14,9 +15,7 @@ enum DigestScene {
     static func session(
         _ policy: DigestVerificationPolicy = .whenPresent, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> HTTPSession {
-        var configuration = SessionConfiguration.ephemeral
-        let long = Duration.seconds(300)
-        configuration.timeouts = Timeouts(connect: long, head: long, idle: long, unread: long)
+        var configuration = SessionConfiguration.ephemeral.patient()
         configuration.digestVerification = policy
         change(&configuration)
         return HTTPSession(configuration: configuration)

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Synchronization
 import Testing
 
@@ -24,9 +25,7 @@ private struct Site {
     }
 
     func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
-        var configuration = SessionConfiguration.ephemeral
-        configuration.timeouts = Timeouts(
-            connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: .seconds(600))
+        var configuration = SessionConfiguration.ephemeral.patient(total: .seconds(600))
         configuration.proxy = .none
         configuration.tls.trust = .only(.text(secure.authorityPEM ?? ""))
         configuration.resolveOverrides = [

@@ -1,6 +1,7 @@
 import MartletCore
 import MartletImages
 import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("Image responses")
@@ -11,7 +12,7 @@ struct ImageResponseTests {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(headers: ["Content-Type": type], body: .bytes(bytes))
         } run: { origin in
-            try await run(HTTPSession(configuration: .patient), origin.url())
+            try await run(HTTPSession(configuration: .ephemeral.patient(total: .seconds(600))), origin.url())
         }
     }
 

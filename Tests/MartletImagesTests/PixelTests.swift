@@ -3,6 +3,7 @@
     import MartletCore
     import MartletImages
     import MartletTesting
+    import MartletTestSupport
     import Testing
 
     @Suite("Image pixels")
@@ -40,7 +41,8 @@
             try await TestOrigin.withOrigin { _ in
                 .bytes(bytes, contentType: "image/png")
             } run: { origin in
-                let exchange = try await HTTPSession(configuration: .patient).get(origin.url())
+                let session = HTTPSession(configuration: .ephemeral.patient(total: .seconds(600)))
+                let exchange = try await session.get(origin.url())
                 #expect(try exchange.image().pixels == Self.pixels)
                 #expect(try Self.decoded(exchange, using: .image).pixels == Self.pixels)
                 #expect(ImageResponseDecoder().acceptableContentTypes.contains("image/png"))
@@ -53,7 +55,7 @@
             try await TestOrigin.withOrigin { _ in
                 .bytes(bytes, contentType: "image/png")
             } run: { origin in
-                var configuration = SessionConfiguration.patient
+                var configuration = SessionConfiguration.ephemeral.patient(total: .seconds(600))
                 configuration.cache = .memoryOnly()
                 let images = try DecodedCache(
                     imagesOf: HTTPSession(configuration: configuration), memoryPressure: nil)

@@ -1,5 +1,6 @@
 import MartletCore
 import MartletTesting
+import MartletTestSupport
 import MartletXML
 import Testing
 
@@ -12,7 +13,7 @@ struct ResponseTests {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(status, headers: ["Content-Type": type], body: .bytes(bytes))
         } run: { origin in
-            try await run(HTTPSession(configuration: .patient), origin.url())
+            try await run(HTTPSession(configuration: .ephemeral.patient(total: .seconds(600))), origin.url())
         }
     }
 

@@ -1,21 +1,20 @@
 import Martlet
+import MartletTestSupport
 
 extension HTTPSession {
     /// A session that trusts only a server's temporary authority.
     static func trusting(
         _ certificates: Certificates, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> HTTPSession {
-        var configuration = SessionConfiguration.default
+        var configuration = SessionConfiguration.default.patient(total: .seconds(600))
         configuration.tls.trust = .only(.file(certificates.authority))
-        configuration.timeouts = .patient
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }
 
     /// A session for servers without TLS.
     static func plain(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
-        var configuration = SessionConfiguration.default
-        configuration.timeouts = .patient
+        var configuration = SessionConfiguration.default.patient(total: .seconds(600))
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }

@@ -44,6 +44,7 @@ struct ConcurrencyTests {
         } run: { origin in
             let (conditions, condition) = AsyncStream.makeStream(of: NetworkCondition.self)
             let session = HTTPSession.own { configuration in
+                // The limits with which `holds` compares.
                 configuration.pool = PoolLimits()
                 configuration.resolver = ListResolver(("127.0.0.1", origin.port))
                 configuration.concurrency = ConcurrencyTests.policy

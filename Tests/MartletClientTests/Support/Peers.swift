@@ -1,14 +1,11 @@
 import Martlet
 import MartletTesting
+import MartletTestSupport
 
 extension HTTPSession {
-    /// Creates a session for one test, with the defaults and the test's changes.
+    /// Creates a session for one test, with the test's changes. Its timeouts end only hangs.
     static func own(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
-        var configuration = SessionConfiguration.ephemeral
-        // A handshake may take long on a machine that is busy with other tests.
-        configuration.timeouts = .patient()
-        // Idle connections must not expire on a busy machine, or on one that was suspended.
-        configuration.pool.idleLifetime = .seconds(3600)
+        var configuration = SessionConfiguration.ephemeral.patient()
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }

@@ -1,4 +1,5 @@
 import Martlet
+import MartletTestSupport
 
 /// The timeouts of tests. A machine may stall for half a minute at any line, and a test must not fail for that reason.
 enum TestTimeouts {
@@ -21,11 +22,7 @@ extension Timeouts {
 
 extension SessionConfiguration {
     /// The default configuration with timeouts that end only hangs.
-    static var patient: SessionConfiguration {
-        var configuration = SessionConfiguration.default
-        configuration.timeouts = .patient()
-        return configuration
-    }
+    static var patient: SessionConfiguration { SessionConfiguration.default.patient() }
 }
 
 extension HTTPError.Phase {

@@ -1,6 +1,7 @@
 import Testing
 import Martlet
 import MartletTesting
+import MartletTestSupport
 import Synchronization
 
 @testable import MartletContent
@@ -8,12 +9,8 @@ import Synchronization
 extension HTTPSession {
     /// Creates a session for one test, whose timeouts end only hangs.
     static func own(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
-        var configuration = SessionConfiguration.ephemeral
-        configuration.timeouts = Timeouts(
-            connect: .seconds(300), head: .seconds(300), idle: .seconds(300), unread: .seconds(300), total: nil)
+        var configuration = SessionConfiguration.ephemeral.patient()
         configuration.continueTimeout = .seconds(300)
-        // Idle connections must not expire on a busy machine, or on one that was suspended.
-        configuration.pool.idleLifetime = .seconds(3600)
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }

@@ -43,7 +43,7 @@ struct CertificateChangeTests {
         try await TestOrigin.withOrigin(good, handler: ranges.handler) { origin in
             try await TestOrigin.withOrigin(bad, handler: other.handler) { _ in
                 defer { ranges.release() }
-                let session = RangeScene.session(for: origin) { $0.unixSocketPath = way.path }
+                let session = HTTPSession.own(origin) { $0.unixSocketPath = way.path }
                 let path = directory.file(RangeScene.name)
                 let url = "https://localhost/\(RangeScene.name)"
                 try way.lead(to: "g")

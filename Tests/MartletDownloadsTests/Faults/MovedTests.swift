@@ -145,7 +145,7 @@ struct MovedTests {
         let path = directory.file(RangeScene.name)
         try await TestOrigin.withOrigin(.tls(), handler: ranges.handler) { good in
             func session(to origin: TestOrigin) -> HTTPSession {
-                RangeScene.session(for: good) {
+                HTTPSession.own(good) {
                     $0.connectOverrides = [
                         ConnectOverride(toHost: "127.0.0.1", toPort: origin.port)
                     ]

@@ -26,25 +26,13 @@ struct RangeScene: Sendable {
         try await RangeOrigin.with(conduct, isSecure ? .tls() : .plain) { ranges, origin in
             let scene = RangeScene(
                 origin: origin, ranges: ranges, directory: try DownloadDirectory(),
-                session: session(for: origin, configure))
+                session: .own(origin, configure))
             try await body(scene)
             await scene.session.invalidateAndCancel()
             ranges.release()
             // A leaked connection would be found here.
             try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
-    }
-
-    /// A session that trusts an origin, with timeouts that end nothing but a hang.
-    static func session(
-        for origin: TestOrigin, _ change: (inout SessionConfiguration) -> Void = { _ in }
-    ) -> HTTPSession {
-        var configuration = SessionConfiguration.ephemeral
-        configuration.timeouts = Timeouts(
-            connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: nil)
-        if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
-        change(&configuration)
-        return HTTPSession(configuration: configuration)
     }
 
     /// The default options of the tests: short waits, and 300 s before a stall or a takeover.

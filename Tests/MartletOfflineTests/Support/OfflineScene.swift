@@ -1,6 +1,7 @@
 import Martlet
 import MartletOffline
 import MartletTesting
+import MartletTestSupport
 import Synchronization
 import SystemPackage
 
@@ -41,13 +42,8 @@ final class OfflineScene: Sendable {
     /// Replaces the response of the server from now on.
     func answer(_ answer: @escaping StreamedResponse) { current.value = answer }
 
-    /// A session whose timeouts never expire in a test.
-    static var session: HTTPSession {
-        var configuration = SessionConfiguration.ephemeral
-        configuration.timeouts = Timeouts(
-            connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: nil)
-        return HTTPSession(configuration: configuration)
-    }
+    /// A session whose timeouts end only hangs.
+    static var session: HTTPSession { HTTPSession(configuration: .ephemeral.patient()) }
 
     /// Delays of about a millisecond.
     static let soon = OfflineBackoff.exponential(from: .milliseconds(1), upTo: .milliseconds(2))

@@ -26,10 +26,8 @@ struct Storm: SoakScenario {
         let run = await StormRun(options, rest: Storm.rest, warmUp: min(60, options.minutes * 6)) { generator in
             await Storm.fetch(peer, session, tally, &generator)
         }
-        let titles = StormRun.Titles(
-            visit: "request", wrong: "wrong bodies", prefix: "failed: ", bound: Storm.total + Storm.grace, goodShare: 80
-        )
-        try await run.report(titles, tally.value, peer, session, control, to: &report)
+        let words = StormRun.Words(visit: "request", wrong: "wrong bodies", failed: "failed: ")
+        try await run.report(words, tally, goodShare: 80, peer, session, control, to: &report)
     }
 
     /// Sends a random request and checks its outcome.

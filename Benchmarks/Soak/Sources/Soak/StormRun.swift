@@ -1,19 +1,15 @@
 import Martlet
 import MartletTesting
 
-/// The workers of a storm, which repeat random visits to a peer for the length of the scenario, and the figures of this
-/// process meanwhile.
+/// A run of a storm: its workers make random visits to a peer for the length of the scenario, and the figures of this
+/// process are sampled.
 struct StormRun {
-    /// What a storm calls its visits, and its own targets.
-    struct Titles {
+    /// The words of a storm in its report.
+    struct Words {
         let visit: String
         let wrong: String
         /// The text before the error of a failed visit.
-        let prefix: String
-        /// The maximum duration of a visit.
-        let bound: Duration
-        /// The minimum percentage of good visits.
-        let goodShare: Double
+        let failed: String
     }
 
     private static let workers = 12
@@ -21,7 +17,7 @@ struct StormRun {
     /// The resident memory in bytes, by the seconds since the start.
     private var samples: [(x: Double, y: Double)] = []
     private var descriptors = 0
-    /// The longest time in which the machine ran nothing of this process.
+    /// The longest stall of the machine.
     private var standstill = Duration.zero
     private var elapsed = 0.0
     /// The processor time as a fraction of the elapsed time.
@@ -30,8 +26,7 @@ struct StormRun {
     /// Runs the workers to the end.
     /// - Parameters:
     ///   - rest: The pause of each worker between two visits.
-    ///   - warmUp: The number of seconds in which pools, caches and the allocator's arenas fill: their memory is not
-    ///     sampled.
+    ///   - warmUp: The time in seconds before memory is sampled: pools, caches and the allocator's arenas fill first.
     ///   - visit: Makes a random visit and counts its outcome.
     init(
         _ options: SoakOptions, rest: Duration, warmUp: Double,
@@ -64,26 +59,29 @@ struct StormRun {
     }
 
     /// Adds all figures to a report, and invalidates both sessions.
-    /// - Parameter control: The session that reads the counts of the peer's fault proxy.
+    /// - Parameters:
+    ///   - goodShare: The minimum percentage of good visits.
+    ///   - control: The session that reads the counts of the peer's fault proxy.
     func report(
-        _ titles: Titles, _ counts: StormTally.Value, _ peer: Peer, _ session: HTTPSession, _ control: HTTPSession,
-        to report: inout SoakReport
+        _ words: Words, _ tally: StormTally, goodShare: Double, _ peer: Peer, _ session: HTTPSession,
+        _ control: HTTPSession, to report: inout SoakReport
     ) async throws {
+        let counts = tally.value
         let isIdle = try await session.isIdle()
-        report.note("\(titles.visit)s", "\(counts.requests), \(counts.good) of them good")
+        report.note("\(words.visit)s", "\(counts.requests), \(counts.good) of them good")
         for (code, number) in counts.codes.sorted(by: { $0.value > $1.value }) {
-            report.note(titles.prefix + code, "\(number)")
+            report.note(words.failed + code, "\(number)")
         }
         for line in try await control.text(try peer.controlURL("/counts")).split(separator: "\n").dropFirst() {
             report.note("proxy", String(line))
         }
-        report.add(titles.wrong, counts.wrong, exactly: 0)
+        report.add(words.wrong, counts.wrong, exactly: 0)
         report.add("untyped errors", counts.untyped.description, target: "none", isMet: counts.untyped.isEmpty)
-        report.add("longest \(titles.visit)", counts.longest.seconds, atMost: titles.bound.seconds, unit: "s")
+        report.add("longest \(words.visit)", counts.longest.seconds, atMost: tally.bound.seconds, unit: "s")
         for late in counts.late { report.note("late", late) }
         report.note("longest stall of the machine", "\(SoakReport.short(standstill.seconds)) s")
-        let goodShare = Double(counts.good) / Double(max(1, counts.requests)) * 100
-        report.add("good \(titles.visit)s", goodShare, atLeast: titles.goodShare, unit: "%")
+        let share = Double(counts.good) / Double(max(1, counts.requests)) * 100
+        report.add("good \(words.visit)s", share, atLeast: goodShare, unit: "%")
         let drift = Slope(samples).rise * elapsed / 1_048_576
         report.add("drift of resident memory over the run", drift, atMost: 2, unit: "MiB")
         report.note(

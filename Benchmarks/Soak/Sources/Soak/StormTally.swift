@@ -39,7 +39,7 @@ final class StormTally: Sendable {
     var value: Value { state.withLock { $0 } }
 
     /// The maximum duration of a request.
-    private let bound: Duration
+    let bound: Duration
 
     init(bound: Duration) {
         self.bound = bound

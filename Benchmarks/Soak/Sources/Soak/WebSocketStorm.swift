@@ -26,11 +26,9 @@ struct WebSocketStorm: SoakScenario {
             generator in
             await WebSocketStorm.visit(peer, session, tally, &generator)
         }
+        let words = StormRun.Words(visit: "visit", wrong: "wrong or reordered messages", failed: "")
         // A quarter is cancelled, and a third of the others meets a fault.
-        let titles = StormRun.Titles(
-            visit: "visit", wrong: "wrong or reordered messages", prefix: "", bound: WebSocketStorm.bound, goodShare: 25
-        )
-        try await run.report(titles, tally.value, peer, session, control, to: &report)
+        try await run.report(words, tally, goodShare: 25, peer, session, control, to: &report)
     }
 
     /// Makes a random visit, which may be cancelled at a random moment, and counts its outcome.
