@@ -51,7 +51,7 @@ public enum ScriptStep: Sendable, Hashable {
     case drip([UInt8], every: Duration)
     /// Sends a number of bytes of ``TestPattern``.
     case sendPattern(UInt64)
-    /// Sends bytes repeatedly until the client disconnects.
+    /// Sends bytes repeatedly, in pieces of 8 KiB or more, until the client disconnects.
     case sendEndlessly([UInt8])
 
     /// Sends the UTF-8 bytes of a text.

@@ -83,10 +83,8 @@ struct HostilePeer: Sendable, CustomTestStringConvertible {
         _ name: String, _ start: [UInt8], endlessly bytes: [UInt8], taking limit: UInt64,
         request: HostileRequest = HostileRequest(), _ fate: HostileOutcome
     ) -> HostilePeer {
-        // Large pieces test a flood of bytes instead of a flood of calls.
-        let piece = Array(repeatElement(bytes, count: max(1, 8192 / bytes.count)).joined())
         var peer = HostilePeer(
-            name, script: [.expectRequestHead, .send(start), .sendEndlessly(piece)], request: request, fate)
+            name, script: [.expectRequestHead, .send(start), .sendEndlessly(bytes)], request: request, fate)
         peer.takenLimit = limit
         return peer
     }

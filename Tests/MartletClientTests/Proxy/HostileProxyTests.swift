@@ -92,7 +92,7 @@ struct HostileProxyTests {
             let endless = try cause(
                 try await failure(
                     .expectRequestHead, .send("HTTP/1.1 500 No\r\n\r\n"),
-                    .sendEndlessly(String(repeating: "0123456789", count: 1_000))))
+                    .sendEndlessly("0123456789")))
             #expect(endless.body.count <= 65_536 && !endless.isBodyComplete)
             resumableByteCount = endless.body.count
         }
