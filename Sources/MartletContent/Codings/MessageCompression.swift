@@ -11,6 +11,8 @@ package final class MessageInflater {
     private let keepsContext: Bool
     private var inflater: Inflater?
     private var tail = messageTail[...]
+    /// Whether a call without input may return bytes, or throw the error that followed the last bytes.
+    package private(set) var hasMore = false
 
     /// Creates a decompressor.
     /// - Parameters:
@@ -25,7 +27,9 @@ package final class MessageInflater {
     /// - Parameters:
     ///   - input: The bytes that are not consumed yet.
     ///   - byteCount: The maximum number of bytes to return, at least 1.
-    /// - Returns: The decompressed bytes, and the number of consumed bytes. Call it until all are consumed.
+    /// - Returns: The decompressed bytes, and the number of consumed bytes. Call it until all are consumed and
+    ///   ``hasMore`` is false.
+    /// - Throws: An error, after the bytes before it were returned.
     package func decode(_ input: ArraySlice<UInt8>, upTo byteCount: Int) throws(ContentDecodingError) -> (
         bytes: [UInt8], consumed: Int
     ) {
@@ -51,7 +55,11 @@ package final class MessageInflater {
                 }
             }
         }
-        if case .failed(let error) = inflater.state { throw error }
+        hasMore = total.produced == bytes.count
+        if case .failed(let error) = inflater.state {
+            if total.produced == 0 { throw error }
+            hasMore = true
+        }
         bytes.removeLast(bytes.count - total.produced)
         return (bytes, total.consumed)
     }
@@ -63,6 +71,8 @@ package final class MessageInflater {
         inflater?.stopsAfterBlock = true
         if !tail.isEmpty || inflater?.isBetweenBlocks != true {
             let (bytes, consumed) = try decode(tail, upTo: byteCount)
+            // The next call of this function continues.
+            hasMore = false
             tail = tail.dropFirst(consumed)
             if !bytes.isEmpty { return bytes }
         }

@@ -157,13 +157,13 @@ package struct MessageParser {
     /// Returns the next decompressed bytes; empty if more bytes are needed, and at the end of the message.
     private mutating func inflate(_ inflater: MessageInflater, _ message: Message) throws(WebSocketError) -> [UInt8] {
         do throws(ContentDecodingError) {
-            while !compressed.isEmpty {
+            while !compressed.isEmpty || inflater.hasMore {
                 let (bytes, consumed) = try inflater.decode(compressed, upTo: MessageParser.pieceByteCount)
                 compressed.consume(consumed)
                 self.message?.inflatedByteCount += consumed
                 if !bytes.isEmpty { return bytes }
                 // Without progress, this would be an endless loop.
-                if consumed == 0 { throw .corrupt(.deflate, reason: "no progress") }
+                if consumed == 0, !compressed.isEmpty { throw .corrupt(.deflate, reason: "no progress") }
             }
             // Some peers send an empty message as no bytes at all.
             guard isEnding, message.receivedByteCount > 0 else { return [] }
@@ -173,14 +173,14 @@ package struct MessageParser {
 
     private mutating func deliver(_ bytes: [UInt8]) throws(WebSocketError) -> Event {
         guard var message else { return .data(bytes) }
+        // Errors are found in the order of the bytes, so that they do not depend on how the bytes arrive.
+        let allowed = bytes.span.extracting(first: limits.messageByteCount - message.byteCount)
+        if message.kind == .text, !message.text.accepts(allowed) { throw .invalidText }
+        guard allowed.count == bytes.count else { throw .messageTooLarge(limit: limits.messageByteCount) }
         message.byteCount += bytes.count
-        guard message.byteCount <= limits.messageByteCount else {
-            throw .messageTooLarge(limit: limits.messageByteCount)
-        }
         if message.isCompressed, limits.ratio.isExceeded(output: message.byteCount, input: message.inflatedByteCount) {
             throw .invalidCompression("a message expands by more than \(limits.ratio.maximumRatio) to 1")
         }
-        if message.kind == .text, !message.text.accepts(bytes.span) { throw .invalidText }
         self.message = message
         return .data(bytes)
     }
