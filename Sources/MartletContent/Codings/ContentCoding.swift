@@ -238,6 +238,9 @@ extension CodingDecoder {
 
     var errorAtEnd: ContentDecodingError? { nil }
 
+    /// Whether the next step throws an error.
+    var hasFailed: Bool { if case .failed = state { true } else { false } }
+
     func fail(_ error: ContentDecodingError) {
         state = .failed(error)
         close()

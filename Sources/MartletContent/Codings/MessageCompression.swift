@@ -36,32 +36,17 @@ package final class MessageInflater {
         let inflater = inflater ?? Inflater(rawWindowBits: windowBits)
         self.inflater = inflater
         var bytes = [UInt8](repeating: 0, count: max(byteCount, 1))
-        var total = CodingStep()
         let source = unsafe input.span.bytes
         var span = bytes.mutableSpan
         var room = unsafe span.mutableBytes
-        unsafe source.withUnsafeBytes { input in
-            unsafe room.withUnsafeMutableBytes { output in
-                while case .inside = inflater.state, total.produced < output.count {
-                    var step = CodingStep()
-                    let rest = unsafe UnsafeRawBufferPointer(rebasing: input[total.consumed...])
-                    let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[total.produced...])
-                    _ = unsafe inflater.decode(rest, into: room, &step)
-                    total.consumed += step.consumed
-                    total.produced += step.produced
-                    if step.consumed == 0, step.produced == 0 { break }
-                    // A further call would start the next block.
-                    if total.consumed == input.count, inflater.isBetweenBlocks { break }
-                }
+        let step = try unsafe source.withUnsafeBytes { (input) throws(ContentDecodingError) in
+            try unsafe room.withUnsafeMutableBytes { (output) throws(ContentDecodingError) in
+                try unsafe inflater.step(input, endOfInput: false, into: output)
             }
         }
-        hasMore = total.produced == bytes.count
-        if case .failed(let error) = inflater.state {
-            if total.produced == 0 { throw error }
-            hasMore = true
-        }
-        bytes.removeLast(bytes.count - total.produced)
-        return (bytes, total.consumed)
+        hasMore = step.produced == bytes.count || inflater.hasFailed
+        bytes.removeLast(bytes.count - step.produced)
+        return (bytes, step.consumed)
     }
 
     /// Decompresses the rest of a message whose bytes are all consumed.
