@@ -210,20 +210,19 @@ struct CoalescingTests {
 
     @Test("The error of a total timeout after a retry counts the attempts, with a cache too")
     func totalAfterRetry() async throws {
-        try await TestOrigin.withOrigin { request in
-            // The connection is open then, so that the timeout covers only the two attempts.
-            guard request.path != "/warm" else { return .text("warm") }
-            if request.number == 2 { return OriginResponse(503) }
-            throw OriginFault(.stall)
-        } run: { origin async throws in
-            let (session, _) = try CacheScene.session { $0.retry = .transient(backoff: .constant(.zero)) }
-            _ = try await session.get(origin.url("/warm"))
-            let error = await #expect(throws: HTTPError.self) {
-                try await session.get(origin.url("/a"), timeout: .seconds(2))
+        try await withEnoughTime(from: .seconds(1)) { total in
+            try await TestOrigin.withOrigin(
+                handler: .inTurn([.status(503), .fault(OriginFault(.stall))])
+            ) { origin async throws in
+                let (session, _) = try CacheScene.session { $0.retry = .transient(backoff: .constant(.zero)) }
+                let error = try #require(
+                    await #expect(throws: HTTPError.self) { try await session.get(origin.url("/a"), timeout: total) })
+                #expect(error.timeout == .total)
+                guard error.attempts == 2 else { return false }
+                #expect(error.message.contains(", after "), "\(error)")
+                #expect(error.description.hasSuffix(" (2 attempts)"), "\(error)")
+                return true
             }
-            #expect(error?.timeout == .total && error?.attempts == 2)
-            #expect(error?.message.contains(", after ") == true, "\(error as Any)")
-            #expect(error?.description.hasSuffix(" (2 attempts)") == true, "\(error as Any)")
         }
     }
 

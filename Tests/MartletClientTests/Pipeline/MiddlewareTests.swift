@@ -12,27 +12,32 @@ struct MiddlewareTests {
 
     // MARK: Timeouts
 
-    private static let stalling: OriginHandler.Respond = { request in
-        if request.path == "/silent" { throw OriginFault(.stall) }
-        return .text("open")
+    /// Expects that the total timeout ends a call in a phase after its request was sent.
+    private static func expectTotalTimeout(
+        _ session: HTTPSession, _ url: String, in phase: HTTPError.Phase,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await withEnoughTime(from: .seconds(1), sourceLocation: sourceLocation) { total in
+            let error = try #require(
+                await #expect(throws: HTTPError.self) { try await session.get(url, timeout: total) },
+                sourceLocation: sourceLocation)
+            #expect(error.timeout == .total, "\(error)", sourceLocation: sourceLocation)
+            guard !error.phase.precedes(phase) else { return false }
+            #expect(error.wasSent && error.phase == phase, "\(error)", sourceLocation: sourceLocation)
+            return true
+        }
     }
 
     @Test(
         "A total timeout while a server is silent reports that the request was sent, also through middleware",
         arguments: [0, 1, 3])
     func sentAtTimeout(count: Int) async throws {
-        try await TestOrigin.withOrigin(respond: Self.stalling) { origin async throws in
+        try await TestOrigin.withOrigin(handler: .fault(OriginFault(.stall))) { origin async throws in
             let session = HTTPSession.own {
                 $0.middleware = (0..<count).map { _ in ClosureMiddleware { request, _, next in try await next(request) }
                 }
             }
-            // The connection is open then, so that the timeout covers only the request.
-            _ = try await session.get(origin.url("/open"))
-            let error = try #require(
-                await #expect(throws: HTTPError.self) {
-                    try await session.get(origin.url("/silent"), timeout: .seconds(2))
-                })
-            #expect(error.timeout == .total && error.wasSent && error.phase == .awaitingHead, "\(error)")
+            try await Self.expectTotalTimeout(session, origin.url(), in: .awaitingHead)
         }
     }
 
@@ -47,37 +52,20 @@ struct MiddlewareTests {
                 return response
             }
             let session = HTTPSession.own { $0.middleware = [step] }
-            // On a slow machine the timeout may expire before the body begins.
-            var timeout = Duration.seconds(2)
-            while true {
-                let error = try #require(
-                    await #expect(throws: HTTPError.self) { try await session.get(origin.url(), timeout: timeout) })
-                if error.phase.precedes(.receivingBody), timeout < TestTimeouts.ending {
-                    timeout *= 3
-                    continue
-                }
-                #expect(error.timeout == .total && error.wasSent && error.phase == .receivingBody, "\(error)")
-                break
-            }
+            try await Self.expectTotalTimeout(session, origin.url(), in: .receivingBody)
         }
     }
 
     @Test("A total timeout while middleware ignores the failure of its request reports that it was sent")
     func sentAtTimeoutOfSlowMiddleware() async throws {
-        try await TestOrigin.withOrigin(respond: Self.stalling) { origin async throws in
+        try await TestOrigin.withOrigin(handler: .fault(OriginFault(.stall))) { origin async throws in
             let step = ClosureMiddleware { request, _, next in
                 if let response = try? await next(request) { return response }
                 try await Task.sleep(for: .seconds(3600))
                 return HTTPCall.Response(HTTPResponse(status: .ok))
             }
             let session = HTTPSession.own { $0.middleware = [step] }
-            // The connection is open then, so that the timeout covers only the request.
-            _ = try await session.get(origin.url("/open"))
-            let error = try #require(
-                await #expect(throws: HTTPError.self) {
-                    try await session.get(origin.url("/silent"), timeout: .seconds(2))
-                })
-            #expect(error.timeout == .total && error.wasSent && error.phase == .awaitingHead, "\(error)")
+            try await Self.expectTotalTimeout(session, origin.url(), in: .awaitingHead)
         }
     }
 

@@ -105,23 +105,16 @@ struct HTTPSProxyTests {
         defer { proxy.close() }
         let settings = try ProxySettings.https("localhost:\(proxy.port)")
         // The proxy reads the ClientHello as an incomplete head, so both sides wait until the timeout expires.
-        var connect = Duration.seconds(2)
-        var error = try await failure(by: settings, after: connect)
-        // On a slow machine the timeout may expire before the client contacts the proxy.
-        while error.timeout == .connect, error.phase.precedes(.tlsHandshake) {
-            connect *= 3
-            try #require(connect < TestTimeouts.ending)
-            error = try await failure(by: settings, after: connect)
+        try await withEnoughTime(from: .seconds(1)) { connect in
+            let session = HTTPSession.own {
+                $0.proxy = settings
+                $0.timeouts.connect = connect
+            }
+            let error = try await ProxyScene.failure(session, "https://a.test/")
+            if error.timeout == .connect, error.phase.precedes(.tlsHandshake) { return false }
+            #expect([.tlsFailed, .timedOut, .connectFailed].contains(error.code))
+            #expect(error.proxy == "https://localhost:\(proxy.port)")
+            return true
         }
-        #expect([.tlsFailed, .timedOut, .connectFailed].contains(error.code))
-        #expect(error.proxy == "https://localhost:\(proxy.port)")
-    }
-
-    private func failure(by proxy: ProxySettings, after connect: Duration) async throws -> HTTPError {
-        let session = HTTPSession.own {
-            $0.proxy = proxy
-            $0.timeouts.connect = connect
-        }
-        return try await ProxyScene.failure(session, "https://a.test/")
     }
 }

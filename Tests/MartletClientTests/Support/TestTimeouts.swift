@@ -1,5 +1,6 @@
 import Martlet
 import MartletTestSupport
+import Testing
 
 /// The timeouts of tests. A machine may stall for half a minute at any line, and a test must not fail for that reason.
 enum TestTimeouts {
@@ -7,6 +8,23 @@ enum TestTimeouts {
     static let long = Duration.seconds(300)
     /// The maximum duration of a wait that everything else would end only after ``long``.
     static let ending = Duration.seconds(150)
+}
+
+/// Runs a test that depends on a short duration, with three times the duration until it was long enough.
+///
+/// On a slow machine, a timeout may expire before a call reaches the phase under test. Only such an outcome is repeated.
+/// - Parameters:
+///   - first: The duration of the first run.
+///   - run: Returns whether the duration was long enough for the test to be valid.
+func withEnoughTime(
+    from first: Duration, sourceLocation: SourceLocation = #_sourceLocation, run: (Duration) async throws -> Bool
+) async throws {
+    var duration = first
+    while try await !run(duration) {
+        duration *= 3
+        try #require(
+            duration < TestTimeouts.ending, "no duration was long enough", sourceLocation: sourceLocation)
+    }
 }
 
 extension Timeouts {

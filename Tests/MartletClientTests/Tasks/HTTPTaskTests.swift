@@ -195,11 +195,7 @@ extension OneAtATime {
 
         @Test("Pausing suspends the idle timeout")
         func idleClockStands() async throws {
-            var idle = Duration.milliseconds(250)
-            while try await !outlastsPause(idle: idle) {
-                idle *= 3
-                try #require(idle < TestTimeouts.ending, "no task was paused in time")
-            }
+            try await withEnoughTime(from: .milliseconds(250), run: outlastsPause)
         }
 
         /// Pauses a task for longer than its idle timeout.
@@ -231,11 +227,7 @@ extension OneAtATime {
 
         @Test("The idle timeout restarts after a pause")
         func idleClockBeginsAnew() async throws {
-            var unit = Duration.seconds(1)
-            while try await !restartsTransfer(inUnitsOf: unit) {
-                unit *= 3
-                try #require(unit * 4 < TestTimeouts.ending, "the machine kept to no pause")
-            }
+            try await withEnoughTime(from: .seconds(1), run: restartsTransfer)
         }
 
         /// Pauses a task for three units at the start of an idle timeout of four units, and then lets it wait for two

@@ -32,11 +32,7 @@ extension OneAtATime {
 
         @Test("A head that arrives during a pause is not processed, and its timeout is suspended")
         func beforeHead() async throws {
-            var span = Duration.milliseconds(400)
-            while try await !outlastsPause(head: span) {
-                span *= 3
-                try #require(span < TestTimeouts.ending, "no task was paused in time")
-            }
+            try await withEnoughTime(from: .milliseconds(400), run: outlastsPause)
         }
 
         /// Pauses a task for longer than its head timeout.

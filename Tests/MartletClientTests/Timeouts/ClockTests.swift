@@ -22,23 +22,16 @@ extension OneAtATime {
 
         /// Makes a call fail by a timeout in a phase, and checks both in the error.
         ///
-        /// On a slow machine the timeout may expire before the call reaches that phase. The test then repeats the call
-        /// with three times the duration.
         /// - Parameter call: Makes the call with a timeout of the given duration, and throws its error.
-        @discardableResult
         private static func check(
             _ timeout: HTTPError.Timeout, _ phase: HTTPError.Phase, after first: Duration,
             _ call: (Duration) async throws -> HTTPError
-        ) async throws -> HTTPError {
-            var span = first
-            while true {
+        ) async throws {
+            try await withEnoughTime(from: first) { span in
                 let error = try await call(span)
-                if error.timeout == timeout, error.phase.precedes(phase), span * 3 < TestTimeouts.ending {
-                    span *= 3
-                    continue
-                }
+                if error.timeout == timeout, error.phase.precedes(phase) { return false }
                 check(error, timeout, phase, atLeast: span)
-                return error
+                return true
             }
         }
 
@@ -52,6 +45,8 @@ extension OneAtATime {
             #expect((error.elapsed ?? .zero) >= span)
             #expect((error.elapsed ?? TestTimeouts.long) < span + TestTimeouts.ending)
             #expect(error.message.contains(timeout.rawValue))
+            #expect(error.isConnectFailure == (timeout == .connect))
+            if timeout == .connect { #expect(!error.wasSent) }
         }
 
         @Test("The pool timeout ends a wait for a connection")
@@ -78,21 +73,18 @@ extension OneAtATime {
         @Test("The connect timeout ends a slow name lookup")
         func connectResolving() async throws {
             let session = HTTPSession.own { $0.resolver = GatedResolver() }
-            let error = try await ClockTests.check(.connect, .resolving, after: .milliseconds(100)) {
+            try await ClockTests.check(.connect, .resolving, after: .milliseconds(100)) {
                 try await failure(session, "http://name.example/", .patient(connect: $0))
             }
-            #expect(!error.wasSent)
-            #expect(error.isConnectFailure)
         }
 
         @Test("The connect timeout ends a connection attempt without a reply")
         func connectConnecting() async throws {
             let hole = try await BlackHole()
             let session = HTTPSession.own()
-            let error = try await ClockTests.check(.connect, .connecting, after: .milliseconds(100)) {
+            try await ClockTests.check(.connect, .connecting, after: .milliseconds(100)) {
                 try await failure(session, "http://127.0.0.1:\(hole.port)/", .patient(connect: $0))
             }
-            #expect(!error.wasSent)
             hole.close()
         }
 
@@ -101,10 +93,9 @@ extension OneAtATime {
             try await TestOrigin.withOrigin(scripts: ServerScript(.awaitClose)) { origin in
                 // Loading the system's roots would use a part of the timeout.
                 let session = HTTPSession.own { $0.tls.trust = .dangerouslyAcceptingAnyCertificate }
-                let error = try await ClockTests.check(.connect, .tlsHandshake, after: .seconds(1)) {
+                try await ClockTests.check(.connect, .tlsHandshake, after: .seconds(1)) {
                     try await failure(session, "https://127.0.0.1:\(origin.port)/", .patient(connect: $0))
                 }
-                #expect(!error.wasSent)
                 try await origin.recorder.waitForOpenConnections(atMost: 0)
             }
         }
@@ -165,11 +156,7 @@ extension OneAtATime {
 
         @Test("Uploaded bytes reset the idle timeout while the response is awaited")
         func idleUploadMoves() async throws {
-            var unit = Duration.milliseconds(500)
-            while try await !movesUp(inStepsOf: unit) {
-                unit *= 3
-                try #require(unit * 6 < TestTimeouts.ending, "no byte went up in time")
-            }
+            try await withEnoughTime(from: .milliseconds(500), run: movesUp)
         }
 
         /// Sends a body in eight steps that take longer than the idle timeout together, but each much less.
@@ -281,11 +268,7 @@ extension OneAtATime {
 
         @Test("A connection opened after a wait in the queue has its full connect timeout")
         func connectAfterWait() async throws {
-            var connect = Duration.seconds(3)
-            while try await !opensLate(connect: connect) {
-                connect *= 3
-                try #require(connect < TestTimeouts.ending, "the line never moved in time")
-            }
+            try await withEnoughTime(from: .seconds(3), run: opensLate)
         }
 
         /// Makes a call wait in the queue for longer than its connect timeout and then connect in vain.
