@@ -89,9 +89,8 @@ def raise_limits():
     return most
 
 
-def write(everything, where, options, rounds):
-    """Writes table, charts and page; those of a complete run also to the directory of the benchmarks."""
-    is_whole = not (options.quick or options.only or options.contenders or options.rounds or options.seconds)
+def write(everything, where, options, rounds, folder):
+    """Writes tables, charts and page to a directory."""
     command = "make bench" + "".join(
         f" {name}='{value}'" for name, value in [
             ("QUICK", "1" if options.quick else ""), ("ONLY", options.only), ("WITH", options.contenders),
@@ -103,12 +102,10 @@ def write(everything, where, options, rounds):
         "results.svg": chart.draw(everything),
         "headlines.svg": chart.headlines(everything),
         "RESULTS.md": page.write(everything, where, command, rounds, "results.svg")}
-    for folder in [options.out, *([BENCHMARKS] if is_whole else [])]:
-        os.makedirs(folder, exist_ok=True)
-        for name, text in files.items():
-            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
-                file.write(text)
-        print(f"written: {os.path.relpath(folder)}/RESULTS.md, results.json, results.svg, headlines.svg")
+    os.makedirs(folder, exist_ok=True)
+    for name, text in files.items():
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 def main():
@@ -134,9 +131,14 @@ def main():
             results = measure(scenario, rounds)
             terminal.show(results)
             everything.append(results)
+            # After each scenario, so that an interrupted run keeps what it measured.
+            write(everything, where, options, rounds, options.out)
         terminal.show_summary(everything)
         print(f"\n{rounds} rounds, {time.monotonic() - began:.0f} s")
-        write(everything, where, options, rounds)
+        is_whole = not (options.quick or options.only or options.contenders or options.rounds or options.seconds)
+        if is_whole:
+            write(everything, where, options, rounds, BENCHMARKS)
+        print(f"written: {os.path.relpath(BENCHMARKS if is_whole else options.out)}/RESULTS.md and its pictures")
 
 
 if __name__ == "__main__":
