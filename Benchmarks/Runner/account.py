@@ -1,5 +1,6 @@
 """Runs a program and reports the resources that the operating system accounts for it."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -49,7 +50,8 @@ class Process:
         if self.child.poll() is None:
             self.child.kill()
         self.child.wait()
-        self.child.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.child.stdin.close()
         self.child.stdout.close()
         self.report.close()
 
@@ -62,16 +64,22 @@ class Process:
 
     def go_on(self):
         """Sends the line that the program waits for."""
-        self.child.stdin.write("\n")
-        self.child.stdin.flush()
+        try:
+            self.child.stdin.write("\n")
+            self.child.stdin.flush()
+        except BrokenPipeError:
+            raise Fault(f"{self.words[0]} ended early") from None
 
     def resident_bytes(self):
         """The current resident memory."""
-        with open(f"/proc/{self.id}/status", encoding="ascii") as status:
-            for line in status:
-                if line.startswith("VmRSS:"):
-                    return int(line.split()[1]) * 1024
-        raise Fault("no VmRSS")
+        try:
+            with open(f"/proc/{self.id}/status", encoding="ascii") as status:
+                for line in status:
+                    if line.startswith("VmRSS:"):
+                        return int(line.split()[1]) * 1024
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        raise Fault(f"{self.words[0]} ended early")
 
     def finish(self):
         """Waits for the end of the program."""

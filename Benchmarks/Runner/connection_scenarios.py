@@ -24,6 +24,8 @@ def measure_idle(bench, words, count, kept_connections):
         before = process.resident_bytes()
         process.go_on()
         said = process.line()
+        if said != f"open {count}":
+            raise Fault(f"{words[0]} said '{said}'")
         time.sleep(0.5)
         after = process.resident_bytes()
         kept = kept_connections()
@@ -32,8 +34,6 @@ def measure_idle(bench, words, count, kept_connections):
         trimmed = process.resident_bytes()
         process.go_on()
         usage = process.finish()
-    if said != f"open {count}":
-        raise Fault(f"{words[0]} said '{said}'")
     if kept < count * 0.9:
         raise Fault(f"{words[0]} keeps only {kept} connections")
     return {"growth": (after - before) / kept, "trimmed": (trimmed - before) / kept, "resident": after,
