@@ -59,7 +59,7 @@ class Process:
         """Reads the next line of its output."""
         line = self.child.stdout.readline()
         if not line:
-            raise Fault(f"{self.words[0]} ended early")
+            raise self.ended_early()
         return line.strip()
 
     def go_on(self):
@@ -68,7 +68,7 @@ class Process:
             self.child.stdin.write("\n")
             self.child.stdin.flush()
         except BrokenPipeError:
-            raise Fault(f"{self.words[0]} ended early") from None
+            raise self.ended_early() from None
 
     def resident_bytes(self):
         """The current resident memory."""
@@ -79,7 +79,11 @@ class Process:
                         return int(line.split()[1]) * 1024
         except (FileNotFoundError, ProcessLookupError):
             pass
-        raise Fault(f"{self.words[0]} ended early")
+        raise self.ended_early()
+
+    def ended_early(self):
+        """The fault of a program that ended before it was told to."""
+        return Fault(f"{self.words[0]} ended early")
 
     def finish(self):
         """Waits for the end of the program."""

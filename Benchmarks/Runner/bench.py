@@ -38,6 +38,9 @@ class Bench:
             return [self.programs.c("libcurl", "-lcurl")], []
         if contender == "bare":
             return [self.programs.c("bare", "-lssl", "-lcrypto")], []
+        if contender in ("bare-loop", "bare-pool"):
+            pool = ["pool=2"] if contender == "bare-pool" else []
+            return [self.programs.c("requests", "-lssl", "-lcrypto", "-pthread")], pool
         if contender == "storing":
             return [self.programs.c("storing")], []
         raise Fault(f"no contender is called {contender}")

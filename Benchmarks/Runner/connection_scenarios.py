@@ -43,15 +43,18 @@ def measure_idle(bench, words, count, kept_connections):
 def scenarios(bench):
     """Yields the connection scenarios."""
     server = bench.server
-    peers = [AHC, "go", "curl", "martlet"]
-    for port, label in [
-            ("plain_close", "plain"), ("tls_full", "TLS, full handshake"), ("tls_resumed", "TLS, resumed")]:
-        measures = [CONNECTIONS, CPU_PER_CONNECTION, PEAK]
+    peers = ["bare-loop", AHC, "go", "curl", "martlet"]
+    measures = [CONNECTIONS, CPU_PER_CONNECTION, PEAK]
+    for name, port, label, more, bars in [
+            ("plain", "plain_close", "plain", [], [Bar("rate", "≥", 1.5, AHC)]),
+            ("tls", "tls_full", "TLS, full handshake", [RESUMED], [Bar("rate", "≥", 1.0, AHC)]),
+            ("tls-resumed", "tls_resumed", "TLS, resumed", [RESUMED],
+             [Bar("rate", "≥", 1.5, AHC), Bar("rate", "≥", 0.9, "go")])]:
         yield Scenario(
-            "connect-" + {"plain_close": "plain", "tls_full": "tls", "tls_resumed": "tls-resumed"}[port],
-            f"new connections, 64 at a time, {label}", measures if port == "plain_close" else [*measures, RESUMED],
-            {name: lambda name=name, port=port: bench.requests(name, server.url(port), 64) for name in peers},
-            [Bar("rate", "≥", 1.5, AHC)])
+            f"connect-{name}", f"new connections, 64 at a time, {label}", [*measures, *more],
+            {peer: lambda peer=peer, port=port: bench.requests(peer, server.url(port), 64) for peer in peers}, bars,
+            note="bare-loop: a C program with the same system calls"
+                 + (", and with the OpenSSL that Martlet uses" if more else "") + ".")
 
     count = min(2000 if bench.quick else 5000, (server.descriptors - 500) // 2)
 
@@ -59,7 +62,7 @@ def scenarios(bench):
         words = bench.command(contender, "idle", server.url(port, "/held"), connections=count)
         return measure_idle(bench, words, count, server.active_connections)
 
-    for port, label, limit in [("plain", "plain", 8), ("tls", "TLS", 36)]:
+    for port, label, limit in [("plain", "plain", 10), ("tls", "TLS", 40)]:
         yield Scenario(
             f"idle-{port}", f"{count:,} idle connections, {label}", [GROWTH, TRIMMED, RESIDENT, PEAK],
             {name: lambda name=name, port=port: idle(name, port) for name in [AHC, "go", "martlet"]},

@@ -90,9 +90,13 @@ def scenarios(bench):
                     file.writelines(f'url = "{url}"\noutput = "{target}/{index}"\n' for index, url in enumerate(urls))
                 else:
                     file.writelines(f"{url}\n" for url in urls)
+            def martlet(*options):
+                return [bench.programs.martlet(), "download", "--progress", "none", "--dir", target,
+                        "--max-files", 8, "--max-per-host", 8, *options, "-i", names]
+
             command = {
-                "martlet": lambda: [bench.programs.martlet(), "download", "--progress", "none", "--dir", target,
-                                    "--max-files", 8, "--max-per-host", 8, "-i", names],
+                "martlet": martlet,
+                "martlet-no-sync": lambda: martlet("--no-sync"),
                 "curl": lambda: ["curl", "-sf", "--parallel", "--parallel-immediate", "--parallel-max", "8", "-K", names],
                 "wget2": lambda: ["wget2", "-q", "--max-threads=8", "-P", target, "-nd", "-i", names],
                 "aria2": lambda: ["aria2c", "-q", "--no-conf", "-j8", "-x1", "-d", target, "-i", names],
@@ -131,9 +135,11 @@ def scenarios(bench):
         note="one: martlet over one connection.")
     yield Scenario(
         "download-many", f"{count} files of 10 KB, eight at a time", [FILES, CPU_PER_REQUEST, PEAK],
-        contend(many, ["curl", "wget2", "aria2", "martlet"]),
-        [*fast[:3], frugal[0]], prepare=prepare_many,
-        note="axel accepts one URL. Martlet syncs each file and renames it; aria2 syncs it, too. The others do neither.")
+        contend(many, ["curl", "wget2", "aria2", "martlet", "martlet-no-sync"]),
+        [Bar("rate", "≥", 0.6, "curl"), Bar("rate", "≥", 0.8, "curl", "martlet-no-sync"), fast[2], frugal[0]],
+        prepare=prepare_many,
+        note="axel accepts one URL. Martlet syncs each file and renames it; aria2 syncs it, too. The others do neither, as "
+             "Martlet with --no-sync, which still renames.")
     yield Scenario(
         "download-resume", "the rest of a download that was killed at its half, at 100 MB/s", MEASURES,
         contend(resume, [*peers, "martlet"], server.url("plain", "/steady/large"), size), [*fast, *frugal],
