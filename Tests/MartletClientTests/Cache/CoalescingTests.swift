@@ -218,7 +218,8 @@ struct CoalescingTests {
                 let error = try #require(
                     await #expect(throws: HTTPError.self) { try await session.get(origin.url("/a"), timeout: total) })
                 #expect(error.timeout == .total)
-                guard error.attempts == 2 else { return false }
+                guard error.attempts > 1 else { return false }
+                #expect(error.attempts == 2)
                 #expect(error.message.contains(", after "), "\(error)")
                 #expect(error.description.hasSuffix(" (2 attempts)"), "\(error)")
                 return true

@@ -151,7 +151,8 @@ struct RetryTests {
                         try await RetryTests.session().get(origin.url(), timeout: total)
                     })
                 #expect(error.timeout == .total)
-                guard error.attempts == 2 else { return false }
+                guard error.attempts > 1 else { return false }
+                #expect(error.attempts == 2)
                 #expect(error.description.hasSuffix("was 502 (2 attempts)"), "\(error)")
                 return true
             }

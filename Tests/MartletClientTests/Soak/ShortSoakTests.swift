@@ -111,7 +111,7 @@ extension OneAtATime {
             "During a storm of faults every call ends in time with the right body or a typed error",
             arguments: [false, true])
         func storm(isSecure: Bool) async throws {
-            try await withEnoughTime(from: .milliseconds(500)) { span in
+            try await withEnoughTime(from: .milliseconds(500), upTo: .seconds(30)) { span in
                 try await survivesFaults(isSecure: isSecure, timeouts: span)
             }
         }

@@ -15,15 +15,16 @@ enum TestTimeouts {
 /// On a slow machine, a timeout may expire before a call reaches the phase under test. Only such an outcome is repeated.
 /// - Parameters:
 ///   - first: The duration of the first run.
+///   - limit: The duration from which on the test fails instead.
 ///   - run: Returns whether the duration was long enough for the test to be valid.
 func withEnoughTime(
-    from first: Duration, sourceLocation: SourceLocation = #_sourceLocation, run: (Duration) async throws -> Bool
+    from first: Duration, upTo limit: Duration = TestTimeouts.ending,
+    sourceLocation: SourceLocation = #_sourceLocation, run: (Duration) async throws -> Bool
 ) async throws {
     var duration = first
     while try await !run(duration) {
         duration *= 3
-        try #require(
-            duration < TestTimeouts.ending, "no duration was long enough", sourceLocation: sourceLocation)
+        try #require(duration < limit, "no duration was long enough", sourceLocation: sourceLocation)
     }
 }
 

@@ -227,7 +227,8 @@ extension OneAtATime {
 
         @Test("The idle timeout restarts after a pause")
         func idleClockBeginsAnew() async throws {
-            try await withEnoughTime(from: .seconds(1), run: restartsTransfer)
+            try await withEnoughTime(
+                from: .seconds(1), upTo: TestTimeouts.ending / 4, run: restartsTransfer)
         }
 
         /// Pauses a task for three units at the start of an idle timeout of four units, and then lets it wait for two

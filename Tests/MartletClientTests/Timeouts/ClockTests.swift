@@ -156,7 +156,7 @@ extension OneAtATime {
 
         @Test("Uploaded bytes reset the idle timeout while the response is awaited")
         func idleUploadMoves() async throws {
-            try await withEnoughTime(from: .milliseconds(500), run: movesUp)
+            try await withEnoughTime(from: .milliseconds(500), upTo: TestTimeouts.ending / 6, run: movesUp)
         }
 
         /// Sends a body in eight steps that take longer than the idle timeout together, but each much less.
