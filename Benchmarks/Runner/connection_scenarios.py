@@ -43,7 +43,7 @@ def measure_idle(bench, words, count, kept_connections):
 def scenarios(bench):
     """Yields the connection scenarios."""
     server = bench.server
-    peers = ["bare-loop", AHC, "go", "curl", "martlet"]
+    peers = ["bare-loop", "bare-pool", AHC, "go", "curl", "martlet"]
     measures = [CONNECTIONS, CPU_PER_CONNECTION, PEAK]
     for name, port, label, more, bars in [
             ("plain", "plain_close", "plain", [], [Bar("rate", "≥", 1.5, AHC)]),
@@ -53,8 +53,8 @@ def scenarios(bench):
         yield Scenario(
             f"connect-{name}", f"new connections, 64 at a time, {label}", [*measures, *more],
             {peer: lambda peer=peer, port=port: bench.requests(peer, server.url(port), 64) for peer in peers}, bars,
-            note="bare-loop: a C program with the same system calls"
-                 + (", and with the OpenSSL that Martlet uses" if more else "") + ".")
+            note="bare-loop: a C program with the same system calls" + (", and with Martlet's OpenSSL" if more else "")
+                 + "; bare-pool: the same, with each ready socket handed to one of two threads.")
 
     count = min(2000 if bench.quick else 5000, (server.descriptors - 500) // 2)
 

@@ -94,9 +94,15 @@ def scenarios(bench):
                 return [bench.programs.martlet(), "download", "--progress", "none", "--dir", target,
                         "--max-files", 8, "--max-per-host", 8, *options, "-i", names]
 
+            def bare(sync):
+                return [bench.programs.c("files", "-pthread"), "save", server.url("plain", "/files/small/"),
+                        f"count={count}", f"directory={target}", f"sync={sync}"]
+
             command = {
                 "martlet": martlet,
                 "martlet-no-sync": lambda: martlet("--no-sync"),
+                "bare": lambda: bare(sync=1),
+                "bare-no-sync": lambda: bare(sync=0),
                 "curl": lambda: ["curl", "-sf", "--parallel", "--parallel-immediate", "--parallel-max", "8", "-K", names],
                 "wget2": lambda: ["wget2", "-q", "--max-threads=8", "-P", target, "-nd", "-i", names],
                 "aria2": lambda: ["aria2c", "-q", "--no-conf", "-j8", "-x1", "-d", target, "-i", names],
@@ -135,11 +141,11 @@ def scenarios(bench):
         note="one: martlet over one connection.")
     yield Scenario(
         "download-many", f"{count} files of 10 KB, eight at a time", [FILES, CPU_PER_REQUEST, PEAK],
-        contend(many, ["curl", "wget2", "aria2", "martlet", "martlet-no-sync"]),
+        contend(many, ["bare", "bare-no-sync", "curl", "wget2", "aria2", "martlet", "martlet-no-sync"]),
         [Bar("rate", "≥", 0.6, "curl"), Bar("rate", "≥", 0.8, "curl", "martlet-no-sync"), fast[2], frugal[0]],
         prepare=prepare_many,
-        note="axel accepts one URL. Martlet syncs each file and renames it; aria2 syncs it, too. The others do neither, as "
-             "Martlet with --no-sync, which still renames.")
+        note="axel accepts one URL. Martlet syncs each file and renames it; aria2 syncs it, too. The others do neither. "
+             "With --no-sync Martlet only renames. bare: a C program that receives, syncs and renames on eight threads.")
     yield Scenario(
         "download-resume", "the rest of a download that was killed at its half, at 100 MB/s", MEASURES,
         contend(resume, [*peers, "martlet"], server.url("plain", "/steady/large"), size), [*fast, *frugal],
