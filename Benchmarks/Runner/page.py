@@ -1,9 +1,6 @@
 """The page of results."""
 
-import os
-
 import terminal
-from programs import BENCHMARKS
 
 
 def table(rows):
@@ -31,10 +28,8 @@ def write(all_results, machine, command, rounds, chart):
     bars = [[results.scenario.name, *row]
             for results in all_results for row in terminal.bar_rows(results)]
     lines += [*table([["scenario", "target", "measured", "verdict"], *bars]), "",
-              f"{sum(row[-1] == 'met' for row in bars)} of {len(bars)} are met.", "", f"![chart]({chart})", ""]
-    if os.path.exists(f"{BENCHMARKS}/NOTES.md"):
-        with open(f"{BENCHMARKS}/NOTES.md", encoding="utf-8") as notes:
-            lines += ["## Notes", "", notes.read().strip(), ""]
+              f"{sum(row[-1] == 'met' for row in bars)} of {len(bars)} are met. [NOTES.md](NOTES.md) explains the others.", "",
+              f"![chart]({chart})", ""]
     for results in all_results:
         title = results.scenario.title
         lines += [f"## {results.scenario.name}", "", title[0].upper() + title[1:] + ".",
