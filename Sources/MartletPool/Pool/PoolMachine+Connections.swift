@@ -27,7 +27,7 @@ extension PoolMachine {
     /// Starts the dials that the limits permit, and those that may exceed them.
     mutating func dialForBlocked(_ effects: inout Effects) {
         dialBelowLimit(&effects)
-        if !nested.isEmpty, lendSlots() { dialBelowLimit(&effects) }
+        while !nested.isEmpty, lendSlot() { dialBelowLimit(&effects) }
     }
 
     /// Starts dials for hosts while the total limit permits them, or a connection can be closed for them.

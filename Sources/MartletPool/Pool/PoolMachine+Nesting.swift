@@ -37,8 +37,13 @@ extension PoolMachine {
 ///
 /// A call that holds a connection returns it only when the nested request has ended. If that request waited for a slot
 /// below the limits, calls could wait for each other forever. So it is served before all others, and each held
-/// connection lends one slot above the limits to one such request at a time. Each level of nesting thus adds at most as
-/// many connections as the limits permit.
+/// connection lends one slot above the limits to one such request at a time. The pool exceeds its limits by at most
+/// the number of connections whose calls wait for nested requests. The innermost requests are served first, because
+/// their ends let other calls continue.
+///
+/// A request that cannot be served borrows from all of its holders, because another nested request may use a slot that
+/// was lent to it. If all connections are held by calls whose nested requests wait, all of them therefore lend a slot:
+/// none counts against the limits, and a request is served.
 extension PoolMachine {
     /// Records that calls which hold connections made a waiting request. Ignored if the request no longer waits, or if
     /// the connections are no longer held.
@@ -50,54 +55,47 @@ extension PoolMachine {
         let held = holders.filter { isHeld($0) }
         guard !held.isEmpty else { return effects }
         waiters.records[index].holders = held
-        waiters.records[index].place.isNested = true
+        waiters.records[index].place.depth = UInt8(clamping: held.count)
         nested.append(index)
         updateRank(index)
         settle(waiters.records[index].host, &effects)
         return effects
     }
 
-    /// Lends slots to the nested requests without a dial. Returns whether it lent any.
-    mutating func lendSlots() -> Bool {
-        var hasLent = false
-        for index in nested
-        where waiters.records[index].isWithoutDial && waiters.records[index].lender == PoolIndex.none {
+    /// Lends a slot to the first nested request without a dial that has a holder which lends none, the innermost one.
+    /// Returns whether there was one.
+    mutating func lendSlot() -> Bool {
+        for index in nested where waiters.records[index].isWithoutDial {
             let lender = waiters.records[index].holders.last {
                 isHeld($0) && connections.records[$0.index].borrower == PoolIndex.none
             }
             guard let lender else { continue }
             let host = waiters.records[index].host
-            waiters.records[index].lender = lender.index
             connections.records[lender.index].borrower = index
             hosts.records[host].exempt += 1
             exemptCount += 1
             reconsider(host)
-            hasLent = true
+            return true
         }
-        return hasLent
-    }
-
-    /// Takes back the slot that was lent to a request.
-    private mutating func endLoan(of waiter: Int) {
-        let lender = waiters.records[waiter].lender
-        guard lender != PoolIndex.none else { return }
-        waiters.records[waiter].lender = PoolIndex.none
-        connections.records[lender].borrower = PoolIndex.none
-        let host = waiters.records[waiter].host
-        hosts.records[host].exempt -= 1
-        exemptCount -= 1
-        reconsider(host)
+        return false
     }
 
     /// Takes back the slot that a connection lends.
     mutating func endLoan(by connection: Int) {
         let borrower = connections.records[connection].borrower
-        if borrower != PoolIndex.none { endLoan(of: borrower) }
+        guard borrower != PoolIndex.none else { return }
+        connections.records[connection].borrower = PoolIndex.none
+        let host = waiters.records[borrower].host
+        hosts.records[host].exempt -= 1
+        exemptCount -= 1
+        reconsider(host)
     }
 
     /// Removes the record of a request that no longer waits, and no longer has a connection.
     mutating func forgetWaiter(_ index: Int) {
-        endLoan(of: index)
+        for holder in waiters.records[index].holders where connections.records[holder.index].borrower == index {
+            endLoan(by: holder.index)
+        }
         waiters.remove(index)
     }
 

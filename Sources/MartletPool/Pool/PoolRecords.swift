@@ -85,10 +85,9 @@ struct PoolWaiterRecord: Sendable {
     /// The index of its host.
     var host: Int
     var state = State.withoutDial
-    /// The connections of the calls that made the request, the outermost first; see ``PoolMachine/nest(_:in:)``.
+    /// The connections of the calls that made the request, the outermost first; see ``PoolMachine/nest(_:in:)``. Some
+    /// of them lend the request a slot above the limits, even after the request has a connection.
     var holders: [PoolConnectionID] = []
-    /// The holder that lends the request a slot above the limits, even after the request has a connection; or none.
-    var lender = PoolIndex.none
 
     var isWithoutDial: Bool { if case .withoutDial = state { true } else { false } }
 
@@ -287,8 +286,9 @@ struct PoolWaiterPosition: Sendable {
     var sequence: UInt64
     var priority: RequestPriority
     var order = QueueOrder.firstComeFirstServed
-    /// Whether calls that hold connections wait for the request: it is served before all others.
-    var isNested = false
+    /// The number of calls around the request that hold connections while they wait for it. Such a request is served
+    /// before all others, the innermost first.
+    var depth: UInt8 = 0
 
     /// The position as a comparable value; the smallest is served first.
     ///
@@ -299,7 +299,7 @@ struct PoolWaiterPosition: Sendable {
     /// A request of ``QueueOrder/lastComeFirstServed`` counts as if it had arrived at the start of its aging interval.
     /// So it is never ahead of one that has waited an interval longer.
     func rank(aging: UInt64) -> PoolRank {
-        if isNested { return PoolRank(due: 0, lag: 0, turn: sequence) }
+        if depth > 0 { return PoolRank(due: 0, lag: 0, turn: UInt64(UInt8.max - depth) << 56 | sequence) }
         let lag = UInt64(RequestPriority.highest.rawValue - priority.rawValue)
         let (delay, tooLong) = lag.multipliedReportingOverflow(by: aging)
         let isLastFirst = order == .lastComeFirstServed && aging > 0

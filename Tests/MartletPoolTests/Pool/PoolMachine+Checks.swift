@@ -81,8 +81,9 @@ extension PoolMachine {
         let lent = connections.records.indices.filter {
             connections.records[$0].state != .gone && connections.records[$0].borrower != PoolIndex.none
         }
-        for index in lent where waiters.records[connections.records[index].borrower].lender != index {
-            faults.append("a place is lent to a request that does not have it")
+        for index in lent
+        where !waiters.records[connections.records[index].borrower].holders.contains(connections.name(index)) {
+            faults.append("a slot is lent to a request of another call")
         }
         for index in nested where waiters.records[index].holders.isEmpty {
             faults.append("a request is among the nested ones, and nobody waits for it")
