@@ -60,12 +60,14 @@ package final class DiskCache: Sendable {
     ) throws(CacheDirectoryError) {
         let directory = CacheDirectory(path: path, files: files)
         self.directory = directory
+        let preparation = Result { () throws(CacheDirectory.AccessError) in try directory.prepare(withParents: true) }
+        // After the preparation, which creates the directory: only an existing one has a file system.
         nonBlockingFiles = NonBlockingFileSystem(of: files, inDirectory: path)
         lock = CacheLock(directory)
         emit = onEvent
         state = Mutex(State(index: DiskIndex(order), statistics: DiskStatistics(limit: limit)))
         do throws(CacheDirectory.AccessError) {
-            let finding = try directory.prepare(withParents: true)
+            let finding = try preparation.get()
             if case .foreign(let reason) = finding {
                 throw .rejected(.holdsOtherFiles(path: path, reason: reason))
             }

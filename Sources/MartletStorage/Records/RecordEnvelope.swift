@@ -137,12 +137,12 @@ package struct RecordReader: Sendable {
     package func makeError(_ field: String) -> FieldError { FieldError(field: field, offset: offset) }
 
     /// Reads a number of as many bytes as its type has.
-    package mutating func number<Number: FixedWidthInteger>(_ field: String) throws(FieldError) -> Number {
-        var number: Number = 0
-        for (place, byte) in try raw(Number.bitWidth / 8, field).enumerated() {
-            number |= Number(truncatingIfNeeded: byte) << Number(truncatingIfNeeded: place * 8)
-        }
-        return number
+    @inlinable package mutating func number<Number: FixedWidthInteger>(_ field: String) throws(FieldError) -> Number {
+        Number(truncatingIfNeeded: try number(Number.bitWidth / 8, field))
+    }
+
+    @usableFromInline package mutating func number(_ byteCount: Int, _ field: String) throws(FieldError) -> UInt64 {
+        try raw(byteCount, field).reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// Reads a flag: 1 or 0; another number is an error.
@@ -213,10 +213,12 @@ package struct RecordWriter: Sendable {
     package mutating func reserve(_ byteCount: Int) { bytes.reserveCapacity(byteCount) }
 
     /// Writes a number in as many bytes as its type has.
-    package mutating func write<Number: FixedWidthInteger>(_ number: Number) {
-        for shift in stride(from: 0, to: Number.bitWidth, by: 8) {
-            bytes.append(UInt8(truncatingIfNeeded: number >> Number(truncatingIfNeeded: shift)))
-        }
+    @inlinable package mutating func write<Number: FixedWidthInteger>(_ number: Number) {
+        write(UInt64(truncatingIfNeeded: number), byteCount: Number.bitWidth / 8)
+    }
+
+    @usableFromInline package mutating func write(_ number: UInt64, byteCount: Int) {
+        for place in 0..<byteCount { bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * place))) }
     }
 
     /// Writes a flag as 1 or 0.

@@ -46,6 +46,15 @@ struct DiskCacheNonBlockingTests {
         #expect(disk.variantsNonBlocking(of: CacheKey(url: "c"))?.count == 3)
     }
 
+    @Test("A new directory supports nonblocking lookups like an existing one on the same file system")
+    func newDirectory() throws {
+        let isSupported = LinuxFileSystem().supportsNonBlockingReads(inDirectory: scene.path)
+        for _ in ["new", "existing"] {
+            let cache = try DiskCache(directory: scene.path + "/a/cache", limit: .max)
+            #expect((cache.nonBlockingFiles != nil) == isSupported)
+        }
+    }
+
     @Test(
         "A lookup that would block or that fails returns nothing and emits no event",
         arguments: [FaultyFileSystem.Call.open, .status, .read], [EAGAIN, EIO])
