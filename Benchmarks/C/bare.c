@@ -1,11 +1,9 @@
 // The limit of bulk transfers: only a loop of recv, or of SSL_read for https.
 // discard URL [count=N] [authority=FILE]
-#include <arpa/inet.h>
 #include <openssl/ssl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "contender.h"
+#include "http.h"
 
 enum { bufferSize = 256 * 1024 };
 static char buffer[bufferSize];
@@ -25,21 +23,18 @@ static void writeAll(const char *bytes, int count) {
 static long long fetch(const char *request) {
     writeAll(request, strlen(request));
     size_t have = 0;
-    char *end = NULL;
+    size_t size = 0;
+    char *body = NULL;
     // The head arrives separately: the server sends it before it reads the file.
-    while (!end) {
+    while (!body) {
         int count = tls ? SSL_read(tls, buffer + have, 16384) : recv(connection, buffer + have, 16384, 0);
         if (count <= 0) fail("no answer");
         have += count;
         buffer[have] = 0;
-        end = strstr(buffer, "\r\n\r\n");
-        if (!end && have > 65536) fail("no head");
+        body = bodyOf(buffer, &size);
+        if (!body && have > 65536) fail("no head");
     }
-    if (strncmp(buffer, "HTTP/1.1 200", 12) != 0) fail("the status is not 200");
-    const char *length = strstr(buffer, "Content-Length: ");
-    if (!length || length > end) fail("no Content-Length");
-    long long size = atoll(length + 16);
-    long long left = size - (long long)(buffer + have - end - 4);
+    long long left = size - (buffer + have - body);
     while (left > 0) left -= readSome(left < bufferSize ? left : bufferSize);
     return size;
 }
@@ -48,15 +43,9 @@ int main(int count, char **arguments) {
     wordCount = count;
     words = arguments;
     if (count < 3 || strcmp(words[1], "discard") != 0) fail("usage: discard URL [NAME=VALUE ...]");
-    int port, start = 0;
-    int secure = strncmp(words[2], "https:", 6) == 0;
-    if (sscanf(words[2] + (secure ? 8 : 7), "127.0.0.1:%d%n", &port, &start) != 1) fail("the URL is not of 127.0.0.1");
+    int secure = readURL();
     char request[1024];
-    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n",
-             words[2] + (secure ? 8 : 7) + start, port);
-
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", path, port);
     connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     double used = processorTime(), begin = now();
     if (connect(connection, (struct sockaddr *)&address, sizeof address) != 0) fail("cannot connect");

@@ -37,6 +37,26 @@ static double processorTime(void) {
     return used.ru_utime.tv_sec + used.ru_stime.tv_sec + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
 }
 
+// The time in which requests are counted: `seconds` after a warm-up of `warm`.
+struct period {
+    double warm, seconds, begin, start, used;
+};
+
+static inline struct period beginPeriod(void) {
+    return (struct period){.warm = number("warm", 0), .seconds = number("seconds", 1), .begin = now()};
+}
+
+// Returns whether the period goes on. Sets whether counting starts now.
+static inline int goesOn(struct period *period, int *isStart) {
+    double time = now();
+    *isStart = !period->start && time - period->begin >= period->warm;
+    if (*isStart) {
+        period->start = time;
+        period->used = processorTime();
+    }
+    return !period->start || time - period->start < period->seconds;
+}
+
 static void report(long count, long resumed, long long bytes, double seconds, double used) {
     printf("{\"count\":%ld,\"resumed\":%ld,\"total\":%ld,\"bytes\":%lld,\"seconds\":%f,\"cpu\":%f}\n", count, resumed,
            count, bytes, seconds, used);

@@ -2,21 +2,16 @@
 // open, write, fsync, rename. sync=0 omits the fsync.
 // save URL count=N directory=DIRECTORY [sync=0]
 // The URL is the common part of the files' URLs, which end in their number.
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "contender.h"
+#include "http.h"
 
 enum { threads = 8, bufferSize = 65536 };
-static struct sockaddr_in address;
 static const char *directory;
-static char place[512];
-static int port, fileCount, syncs;
+static int fileCount, syncs;
 static atomic_int next;
 
 static void store(int index, const char *body, size_t size) {
@@ -36,23 +31,18 @@ static void *download(void *unused) {
     if (connect(connection, (struct sockaddr *)&address, sizeof address) != 0) fail("cannot connect");
     for (int index = next++; index < fileCount; index = next++) {
         int size = snprintf(
-            request, sizeof request, "GET %s%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", place, index, port);
+            request, sizeof request, "GET %s%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", path, index, port);
         if (send(connection, request, size, MSG_NOSIGNAL) != size) fail("cannot write");
-        size_t have = 0, whole = 0, head = 0;
-        while (!whole || have < whole) {
+        size_t have = 0, bodySize = 0;
+        char *body = NULL;
+        while (!body || buffer + have < body + bodySize) {
             ssize_t count = recv(connection, buffer + have, bufferSize - have, 0);
             if (count <= 0) fail("the response ended early, or is larger than 64 KiB");
             have += count;
             buffer[have] = 0;
-            char *end = whole ? NULL : strstr(buffer, "\r\n\r\n");
-            if (!end) continue;
-            const char *length = strstr(buffer, "Content-Length: ");
-            if (strncmp(buffer, "HTTP/1.1 200", 12) != 0 || !length || length > end)
-                fail("the response is not as expected");
-            head = end + 4 - buffer;
-            whole = head + strtoul(length + 16, NULL, 10);
+            if (!body) body = bodyOf(buffer, &bodySize);
         }
-        store(index, buffer + head, whole - head);
+        store(index, body, bodySize);
     }
     close(connection);
     free(buffer);
@@ -63,9 +53,7 @@ int main(int count, char **arguments) {
     wordCount = count;
     words = arguments;
     if (count < 3 || strcmp(words[1], "save") != 0) fail("usage: save URL count=N directory=DIRECTORY [sync=0]");
-    if (sscanf(words[2], "http://127.0.0.1:%d%511s", &port, place) != 2) fail("the URL is not of 127.0.0.1");
-    address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    readURL();
     directory = text("directory");
     fileCount = number("count", 1);
     syncs = number("sync", 1);

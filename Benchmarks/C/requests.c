@@ -1,17 +1,14 @@
 // The limit of small requests and of new connections: a loop of epoll_wait, recv and send, or of OpenSSL for https.
 // With pool=N the loop's thread hands each ready connection to one of N threads, as a client with a thread pool does.
 // get URL connections=N [pool=N] [authority=FILE] [seconds=N] [warm=N]
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "contender.h"
+#include "http.h"
 
 enum { bufferSize = 16384, sessionLimit = 256 };
 
@@ -26,7 +23,6 @@ struct connection {
     char buffer[bufferSize + 1];
 };
 
-static struct sockaddr_in address;
 static char request[1024];
 static int requestSize, poller;
 static SSL_CTX *context;
@@ -115,12 +111,10 @@ static int receive(struct connection *connection) {
         if (count == 0) return 0;
         connection->have += count;
         connection->buffer[connection->have] = 0;
-        char *end = strstr(connection->buffer, "\r\n\r\n");
-        if (connection->whole || !end) continue;
-        const char *length = strstr(connection->buffer, "Content-Length: ");
-        if (strncmp(connection->buffer, "HTTP/1.1 200", 12) != 0 || !length || length > end)
-            fail("the response is not as expected");
-        connection->whole = end + 4 - connection->buffer + strtoul(length + 16, NULL, 10);
+        if (connection->whole) continue;
+        size_t size;
+        char *body = bodyOf(connection->buffer, &size);
+        if (body) connection->whole = body - connection->buffer + size;
     }
     return 1;
 }
@@ -184,14 +178,8 @@ int main(int count, char **arguments) {
     wordCount = count;
     words = arguments;
     if (count < 3 || strcmp(words[1], "get") != 0) fail("usage: get URL [NAME=VALUE ...]");
-    int port, start = 0, isSecure = strncmp(words[2], "https:", 6) == 0;
-    const char *place = words[2] + (isSecure ? 8 : 7);
-    if (sscanf(place, "127.0.0.1:%d%n", &port, &start) != 1) fail("the URL is not of 127.0.0.1");
-    requestSize =
-        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", place + start, port);
-    address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (isSecure) makeContext();
+    if (readURL()) makeContext();
+    requestSize = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", path, port);
     poller = epoll_create1(EPOLL_CLOEXEC);
 
     int connections = number("connections", 1), pool = number("pool", 0);
@@ -199,18 +187,12 @@ int main(int count, char **arguments) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, work, NULL) != 0) fail("cannot start a thread");
     }
-    double begin = now(), measured = 0, used = 0;
-    double warm = number("warm", 0), seconds = number("seconds", 1);
     struct connection *all = calloc(connections, sizeof *all);
+    struct period period = beginPeriod();
     for (int index = 0; index < connections; index++) openConnection(&all[index]);
-    while (1) {
-        double time = now();
-        if (!measured && time - begin >= warm) {
-            measured = time;
-            used = processorTime();
-            done = resumed = 0;
-        }
-        if (measured && time - measured >= seconds) break;
+    int isStart;
+    while (goesOn(&period, &isStart)) {
+        if (isStart) done = resumed = 0;
         struct epoll_event events[256];
         int ready = epoll_wait(poller, events, 256, 100);
         for (int index = 0; index < ready; index++) {
@@ -221,7 +203,7 @@ int main(int count, char **arguments) {
                 enqueue(connection);
         }
     }
-    report(done, resumed, 0, now() - measured, processorTime() - used);
+    report(done, resumed, 0, now() - period.start, processorTime() - period.used);
     fflush(stdout);
     _exit(0);
 }

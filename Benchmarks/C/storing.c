@@ -1,12 +1,10 @@
 // The limit of storing received bodies: only a loop of recv into one buffer. Each body is written to a new file that
 // replaces the previous one. Without a file name nothing is written.
 // get URL [cache=FILE] [seconds=N] [warm=N]
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "contender.h"
+#include "http.h"
 
 enum { bufferSize = 4 << 20 };
 static char buffer[bufferSize + 1];
@@ -24,13 +22,8 @@ static char *fetch(const char *request, size_t *size) {
         have += count;
         if (body) continue;
         buffer[have] = 0;
-        char *end = strstr(buffer, "\r\n\r\n");
-        if (!end) continue;
-        const char *length = strstr(buffer, "Content-Length: ");
-        if (strncmp(buffer, "HTTP/1.1 200", 12) != 0 || !length || length > end) fail("the answer is another");
-        body = end + 4;
-        *size = strtoul(length + 16, NULL, 10);
-        whole = body - buffer + *size;
+        body = bodyOf(buffer, size);
+        if (body) whole = body - buffer + *size;
     }
     return body;
 }
@@ -48,35 +41,26 @@ int main(int count, char **arguments) {
     wordCount = count;
     words = arguments;
     if (count < 3 || strcmp(words[1], "get") != 0) fail("usage: get URL [NAME=VALUE ...]");
-    int port, start = 0;
-    if (sscanf(words[2], "http://127.0.0.1:%d%n", &port, &start) != 1) fail("the URL is not of 127.0.0.1");
+    readURL();
     char request[1024];
-    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", words[2] + start, port);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", path, port);
     connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connect(connection, (struct sockaddr *)&address, sizeof address) != 0) fail("cannot connect");
 
     const char *name = text("cache");
     long fetches = 0;
     long long bytes = 0;
-    double begin = now(), measured = 0, used = 0;
-    double warm = number("warm", 0), seconds = number("seconds", 1);
-    while (1) {
-        double time = now();
-        if (!measured && time - begin >= warm) {
-            measured = time;
-            used = processorTime();
-            fetches = bytes = 0;
-        }
-        if (measured && time - measured >= seconds) break;
+    struct period period = beginPeriod();
+    int isStart;
+    while (goesOn(&period, &isStart)) {
+        if (isStart) fetches = bytes = 0;
         size_t size = 0;
         char *body = fetch(request, &size);
         if (name) store(name, body, size);
         fetches += 1;
         bytes += size;
     }
-    report(fetches, 0, bytes, now() - measured, processorTime() - used);
+    report(fetches, 0, bytes, now() - period.start, processorTime() - period.used);
     close(connection);
     return 0;
 }

@@ -299,6 +299,7 @@ struct PoolWaiterPosition: Sendable {
     /// A request of ``QueueOrder/lastComeFirstServed`` counts as if it had arrived at the start of its aging interval.
     /// So it is never ahead of one that has waited an interval longer.
     func rank(aging: UInt64) -> PoolRank {
+        // The depth is in the highest byte, so that it comes before the order of arrival.
         if depth > 0 { return PoolRank(due: 0, lag: 0, turn: UInt64(UInt8.max - depth) << 56 | sequence) }
         let lag = UInt64(RequestPriority.highest.rawValue - priority.rawValue)
         let (delay, tooLong) = lag.multipliedReportingOverflow(by: aging)

@@ -141,6 +141,7 @@ package struct RecordReader: Sendable {
         Number(truncatingIfNeeded: try number(Number.bitWidth / 8, field))
     }
 
+    /// Reads a number of up to eight bytes.
     @usableFromInline package mutating func number(_ byteCount: Int, _ field: String) throws(FieldError) -> UInt64 {
         try raw(byteCount, field).reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
@@ -217,6 +218,7 @@ package struct RecordWriter: Sendable {
         write(UInt64(truncatingIfNeeded: number), byteCount: Number.bitWidth / 8)
     }
 
+    /// Writes the lowest bytes of a number.
     @usableFromInline package mutating func write(_ number: UInt64, byteCount: Int) {
         for place in 0..<byteCount { bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * place))) }
     }

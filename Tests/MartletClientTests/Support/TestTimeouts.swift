@@ -15,7 +15,7 @@ enum TestTimeouts {
 /// On a slow machine, a timeout may expire before a call reaches the phase under test. Only such an outcome is repeated.
 /// - Parameters:
 ///   - first: The duration of the first run.
-///   - limit: The duration from which on the test fails instead.
+///   - limit: The test fails instead of a run with this duration or a longer one.
 ///   - run: Returns whether the duration was long enough for the test to be valid.
 func withEnoughTime(
     from first: Duration, upTo limit: Duration = TestTimeouts.ending,
