@@ -129,8 +129,8 @@ struct PoolNestingTests {
         var isOver = false
     }
 
-    @Test("Nested calls always end, whatever the limits are", arguments: 0..<20)
-    func alwaysEnds(_ run: Int) throws {
+    @Test("Nested calls always end, whatever the limits are", arguments: 0..<20, [1, 3])
+    func alwaysEnds(_ run: Int, width: Int) throws {
         let seed = UInt64.random(in: .min ... .max)
         var random = PoolGenerator(state: seed)
         var limits = PoolLimits()
@@ -140,6 +140,7 @@ struct PoolNestingTests {
         let hosts = ["a", "b", "c"]
         var callers: [Caller] = []
         var dials: [PoolConnectionID] = []
+        var most = 0
 
         func note(_ effects: PoolMachine<String>.Effects) {
             dials += effects.dials.map(\.connection)
@@ -159,7 +160,7 @@ struct PoolNestingTests {
             var caller = Caller(
                 host: host, depth: depth, parent: parent,
                 rest: depth == 0 ? 0 : Int.random(in: 0...4, using: &random),
-                width: Int.random(in: 1...3, using: &random))
+                width: Int.random(in: 1...width, using: &random))
             let admission = pool.request(host, now: UInt64(callers.count))
             (caller.waiter, caller.connection) = (admission.waiter, admission.lease)
             callers.append(caller)
@@ -194,6 +195,7 @@ struct PoolNestingTests {
             } else {
                 break
             }
+            most = max(most, pool.counts.connections)
             let faults = pool.checkInvariants(isDraining: true)
             guard faults == [] else {
                 Issue.record("\(faults), seed \(seed)")
@@ -202,6 +204,7 @@ struct PoolNestingTests {
         }
         let allEnded = callers.allSatisfy(\.isOver)
         #expect(allEnded, "seed \(seed)")
+        if width == 1 { #expect(most <= 3 * limits.totalConnections, "\(most) connections, seed \(seed)") }
         #expect(pool.counts.waiting == 0)
         #expect(pool.counts.leased == 0)
     }
