@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <net/if.h>
 #include <arpa/inet.h>
+#include <linux/futex.h>
 #include <linux/netlink.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -19,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Swift does not import prctl, which is variadic. */
@@ -34,6 +36,17 @@ static inline int martlet_renameat2(const char *from, const char *to, unsigned i
 /* fallocate is declared only for GNU sources. Mode 1 is FALLOC_FL_KEEP_SIZE. */
 static inline int martlet_fallocate(int descriptor, int mode, long long offset, long long length) {
     return (int)syscall(SYS_fallocate, descriptor, mode, offset, length);
+}
+
+/* glibc has no wrapper for futex. Waits while the word has the expected value, at most for some nanoseconds. */
+static inline int martlet_futex_wait(const void *word, unsigned int expected, long nanoseconds) {
+    struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    return (int)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &limit, (void *)0, 0);
+}
+
+/* Wakes one thread that waits for the word. */
+static inline int martlet_futex_wake(const void *word) {
+    return (int)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, (void *)0, (void *)0, 0);
 }
 
 /* memmem is declared only for GNU sources. */

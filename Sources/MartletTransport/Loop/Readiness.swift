@@ -32,19 +32,26 @@ package final class Readiness: TimerTarget {
         }
     }
 
+    /// The value with which a waiting task is resumed.
+    private struct Wake {
+        var outcome: Outcome
+        /// Whether the loop has counted the task in its ``PollTurn``.
+        var isCounted = false
+    }
+
     private struct Latch {
         var isSignaled = false
         /// Whether the last call read all bytes, or found none. A later edge sets ``isSignaled``.
         var isDrained = false
         /// Whether the next wait ends immediately, because it was woken before it began.
         var wakesNextWait = false
-        var waiter: Waiter<Outcome>?
+        var waiter: Waiter<Wake>?
         var deadline = MonotonicTime.distantFuture
         /// The time at which the loop's timer for this direction fires; `.distantFuture` if none is armed.
         var armed = MonotonicTime.distantFuture
 
         /// Takes the waiter, to be resumed outside of the lock. Without a waiter, the next wait ends immediately.
-        mutating func wake() -> Waiter<Outcome>? {
+        mutating func wake() -> Waiter<Wake>? {
             wakesNextWait = waiter == nil
             return waiter.take()
         }
@@ -113,9 +120,9 @@ package final class Readiness: TimerTarget {
     /// Waits until a direction is signaled, or the deadline passes. With the instant zero it does not wait.
     package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
         if deadline.nanoseconds == 0 { return state.withLock { poll(&$0, direction) } ?? .timedOut }
-        return await suspend { (waiter: Waiter<Outcome>) in
+        let wake = await suspend { (waiter: Waiter<Wake>) in
             var mustArm = false
-            var displaced: Waiter<Outcome>?
+            var displaced: Waiter<Wake>?
             let outcome: Outcome? = state.withLock { state in
                 if let outcome = poll(&state, direction) { return outcome }
                 state.withLatch(direction) { latch in
@@ -128,15 +135,17 @@ package final class Readiness: TimerTarget {
                 return nil
             }
             // Another task that was waiting is resumed and tries again; otherwise it would wait forever.
-            displaced?.resume(returning: .ready)
+            displaced?.resume(returning: Wake(outcome: .ready))
             if let outcome {
-                waiter.resume(returning: outcome)
+                waiter.resume(returning: Wake(outcome: outcome))
             } else if mustArm, number != 0 {
                 loop.schedule(descriptor: descriptor, number: number, token: direction.rawValue, at: deadline)
             } else if mustArm {
                 loop.schedule(self, token: direction.rawValue, at: deadline)
             }
         }
+        if wake.isCounted { loop.turn.started { loop.poll() } }
+        return wake.outcome
     }
 
     private func poll(_ state: inout State, _ direction: Direction) -> Outcome? {
@@ -157,13 +166,13 @@ package final class Readiness: TimerTarget {
     /// immediately: a reader may have checked its deadline just before, and be about to wait.
     package func wakeReader() {
         let waiter = state.withLock { $0.read.wake() }
-        waiter?.resume(returning: .ready)
+        waiter?.resume(returning: Wake(outcome: .ready))
     }
 
     /// Makes a waiting writer try again, like ``wakeReader()``.
     package func wakeWriter() {
         let waiter = state.withLock { $0.write.wake() }
-        waiter?.resume(returning: .ready)
+        waiter?.resume(returning: Wake(outcome: .ready))
     }
 
     /// Ends every wait, now and later, with ``Outcome/interrupted``. Any thread may call it at any time.
@@ -172,8 +181,8 @@ package final class Readiness: TimerTarget {
             state.isInterrupted = true
             return (state.read.waiter.take(), state.write.waiter.take())
         }
-        reader?.resume(returning: .interrupted)
-        writer?.resume(returning: .interrupted)
+        reader?.resume(returning: Wake(outcome: .interrupted))
+        writer?.resume(returning: Wake(outcome: .interrupted))
     }
 
     /// Ends every wait, now and later, with ``Outcome/closed``, and releases the observer.
@@ -182,8 +191,8 @@ package final class Readiness: TimerTarget {
             state.isClosed = true
             return (state.read.waiter.take(), state.write.waiter.take(), state.idleObserver.take())
         }
-        reader?.resume(returning: .closed)
-        writer?.resume(returning: .closed)
+        reader?.resume(returning: Wake(outcome: .closed))
+        writer?.resume(returning: Wake(outcome: .closed))
         // Released outside of the lock: this may release many other objects.
         _ = observer
     }
@@ -212,9 +221,12 @@ package final class Readiness: TimerTarget {
 
     // MARK: The loop's side
 
-    func signal(_ event: Poller.Event) {
-        var reader: Waiter<Outcome>?
-        var writer: Waiter<Outcome>?
+    /// Resumes the tasks that wait for an event.
+    /// - Parameter isFromLoop: Whether the loop's sockets were polled, and not a stream in memory written.
+    /// - Returns: The observer to call; for an event of a socket, on the loop's thread.
+    func signal(_ event: Poller.Event, isFromLoop: Bool) -> (any IdleStreamObserver)? {
+        var reader: Waiter<Wake>?
+        var writer: Waiter<Wake>?
         var observer: (any IdleStreamObserver)?
         state.withLock { state in
             if event.isHangup { state.isHangup = true }
@@ -232,13 +244,18 @@ package final class Readiness: TimerTarget {
                 }
             }
         }
-        reader?.resume(returning: .ready)
-        writer?.resume(returning: .ready)
-        observer?.idleStreamBecameReadable()
+        if let reader { resume(reader, isCounted: isFromLoop) }
+        if let writer { resume(writer, isCounted: isFromLoop) }
+        return observer
+    }
+
+    private func resume(_ waiter: Waiter<Wake>, isCounted: Bool) {
+        if isCounted { loop.turn.willResume() }
+        waiter.resume(returning: Wake(outcome: .ready, isCounted: isCounted))
     }
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
-        var expired: Waiter<Outcome>?
+        var expired: Waiter<Wake>?
         let next = state.withLock { state in
             state.withLatch(Direction(rawValue: token) ?? .write) { latch -> MonotonicTime? in
                 // A timer for a later time, which an earlier one has replaced, does nothing.
@@ -253,7 +270,7 @@ package final class Readiness: TimerTarget {
                 return latch.deadline
             }
         }
-        expired?.resume(returning: .timedOut)
+        expired?.resume(returning: Wake(outcome: .timedOut))
         return next
     }
 }

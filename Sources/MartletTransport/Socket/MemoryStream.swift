@@ -98,9 +98,9 @@ package final class MemoryStream: ByteStream {
 
     private func signalPeer(isReadable: Bool, isWritable: Bool, isHangup: Bool = false) {
         let peer = peerReadiness.withLock { $0 }
-        peer?.signal(
-            Poller.Event(
-                descriptor: -1, registration: 0, isReadable: isReadable, isWritable: isWritable, isHangup: isHangup))
+        let event = Poller.Event(
+            descriptor: -1, registration: 0, isReadable: isReadable, isWritable: isWritable, isHangup: isHangup)
+        peer?.signal(event, isFromLoop: false)?.idleStreamBecameReadable()
     }
 
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {

@@ -1,6 +1,7 @@
-import MartletTransport
 import Synchronization
 import Testing
+
+@testable import MartletTransport
 
 @Suite("The event loop")
 struct EventLoopTests {
@@ -107,5 +108,94 @@ struct EventLoopTests {
         #expect(places.count == 40)
         #expect(places.allSatisfy { $0 })
         #expect(!loop.isCurrent)
+    }
+
+    /// An observer that records whether it is called on the loop's thread.
+    private final class Observer: IdleStreamObserver {
+        let loop: EventLoop
+        let isOnLoop = OneShot<Bool>()
+
+        init(loop: EventLoop) { self.loop = loop }
+
+        func idleStreamBecameReadable() { isOnLoop.fulfill(loop.isCurrent) }
+    }
+
+    @Test("A task that polls resumes waiting tasks itself, and leaves observers to the loop's thread")
+    func pollingTask() async throws {
+        let loop = try EventLoop.start()
+        defer { loop.stop() }
+        let watched = try await StreamPair.tcp(on: loop)
+        let awaited = try await StreamPair.tcp(on: loop)
+        let observer = Observer(loop: loop)
+        watched.client.observeIdle(observer)
+        // The loop's thread does nothing until the end of this job.
+        let isBlocked = OneShot<Void>()
+        let mayEnd = Semaphore()
+        let job = Task(executorPreference: loop) {
+            isBlocked.fulfill(())
+            _ = mayEnd.wait(seconds: 600)
+        }
+        _ = await isBlocked.wait(until: .distantFuture, on: try EventLoop.shared.get())
+        let reader = Task { try await awaited.client.receive() }
+        try await watched.server.send([1])
+        try await awaited.server.send([2])
+        let hasRead = OneShot<[UInt8]?>()
+        Task { hasRead.fulfill(try? await reader.value) }
+        let polling = Task {
+            while !Task.isCancelled {
+                loop.poll()
+                await Task.yield()
+            }
+        }
+        let outcome = await hasRead.wait(until: StreamPair.soon, on: try EventLoop.shared.get())
+        polling.cancel()
+        await polling.value
+        mayEnd.signal()
+        await job.value
+        guard case .value(let bytes) = outcome else {
+            Issue.record("the waiting task was not resumed")
+            return
+        }
+        #expect(bytes == [2])
+        guard case .value(let isOnLoop) = await observer.isOnLoop.wait(until: .distantFuture, on: loop) else { return }
+        #expect(isOnLoop)
+    }
+
+    @Test("Tasks of the pool and of the loop exchange bytes over many sockets, while others occupy the pool")
+    func manySockets() async throws {
+        let loop = try EventLoop.start()
+        defer { loop.stop() }
+        let occupying = (0..<2).map { _ in
+            Task {
+                while !Task.isCancelled {
+                    let end = MonotonicTime.now().advanced(by: .milliseconds(3))
+                    while MonotonicTime.now() < end {}
+                    await Task.yield()
+                }
+            }
+        }
+        defer { for task in occupying { task.cancel() } }
+        let total = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<40 {
+                let pair = try await StreamPair.tcp(on: loop)
+                group.addTask {
+                    while let bytes = try await pair.server.receive() { try await pair.server.send(bytes) }
+                    pair.server.close()
+                    return 0
+                }
+                group.addTask(executorPreference: number % 4 == 0 ? loop : nil) {
+                    var count = 0
+                    for round in 0..<150 {
+                        try await pair.client.send([UInt8(round)])
+                        guard try await pair.client.receive() == [UInt8(round)] else { break }
+                        count += 1
+                    }
+                    pair.client.close()
+                    return count
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+        #expect(total == 40 * 150)
     }
 }

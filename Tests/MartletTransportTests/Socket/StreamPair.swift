@@ -13,17 +13,22 @@ enum StreamPair: String, CaseIterable, Sendable {
             let pair = MemoryStream.pair(loop: loop)
             return (pair.client, pair.server)
         case .tcp:
-            let address = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
-            let listener = try Listener(address: address, loop: loop)
-            defer { listener.close() }
-            let attempt = try ConnectAttempt(to: listener.address, options: SocketOptions(), loop: loop)
-            let accepted = try await listener.accept(loop: loop)
-            try await attempt.finish(until: StreamPair.soon)
-            return (
-                PlainStream(socket: attempt.socket, remoteAddress: listener.address),
-                PlainStream(socket: accepted, remoteAddress: nil)
-            )
+            return try await StreamPair.tcp(on: loop)
         }
+    }
+
+    /// A connection over loopback whose both ends use a loop.
+    static func tcp(on loop: EventLoop) async throws -> (client: any ByteStream, server: any ByteStream) {
+        let address = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
+        let listener = try Listener(address: address, loop: loop)
+        defer { listener.close() }
+        let attempt = try ConnectAttempt(to: listener.address, options: SocketOptions(), loop: loop)
+        let accepted = try await listener.accept(loop: loop)
+        try await attempt.finish(until: StreamPair.soon)
+        return (
+            PlainStream(socket: attempt.socket, remoteAddress: listener.address),
+            PlainStream(socket: accepted, remoteAddress: nil)
+        )
     }
 
     /// A deadline in 600 s, which a working stream never reaches even on a stalled machine.

@@ -1,0 +1,83 @@
+import CMartletLinux
+import Glibc
+import Synchronization
+
+/// Decides whether the loop's thread or a task polls the sockets.
+///
+/// Waking a sleeping thread costs more than handling an event. So when the loop has resumed several tasks at once, its
+/// thread sleeps instead of waiting for the next event, and the last of these tasks to start polls in its place: by
+/// then, more events have arrived. The thread wakes
+///
+/// - when a poll finds nothing, so that no task is left that would poll again;
+/// - when it has something to do, for example a job;
+/// - after a millisecond, because tasks start late while the program's other work occupies the pool.
+///
+/// Nothing else depends on whose turn it is: the kernel reports each edge to one of the threads that ask for it, and
+/// several threads may handle events.
+@safe struct PollTurn: ~Copyable, @unchecked Sendable {
+    /// The minimum number of resumed tasks for which the thread sleeps. With fewer, it would be woken too often.
+    static let leastTaskCount = 8
+    /// The maximum time that the thread sleeps, in nanoseconds.
+    static let longestSleep = 1_000_000
+
+    /// The number of tasks that the loop has resumed and that have not started.
+    private let unstarted = Atomic(0)
+    private let isPolling = Atomic(false)
+    /// One while the thread sleeps or is about to; the word of its futex, whose address must not change.
+    private let lent = UnsafeMutablePointer<Atomic<UInt32>>.allocate(capacity: 1)
+
+    init() { unsafe lent.initialize(to: Atomic(0)) }
+
+    deinit { unsafe lent.deallocate() }
+
+    var isLent: Bool { unsafe lent.pointee.load(ordering: .sequentiallyConsistent) != 0 }
+
+    /// Records that a task is about to be resumed, which then calls ``started(poll:)``.
+    func willResume() { unstarted.add(1, ordering: .sequentiallyConsistent) }
+
+    /// Called by a resumed task when it starts.
+    /// - Parameter poll: Polls the sockets without waiting and resumes tasks, unless it is another thread's turn.
+    func started(poll: () -> Void) {
+        guard countStart() == 0, isLent else { return }
+        if isPolling.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged {
+            poll()
+            isPolling.store(false, ordering: .releasing)
+            if unstarted.load(ordering: .sequentiallyConsistent) > 0 { return }
+        }
+        takeBack()
+    }
+
+    /// Counts a started task.
+    /// - Returns: The number of tasks that have not started.
+    private func countStart() -> Int {
+        var count = unstarted.load(ordering: .relaxed)
+        // Zero if the loop's thread has ceased to wait for the task.
+        while count > 0 {
+            let (exchanged, original) = unstarted.weakCompareExchange(
+                expected: count, desired: count - 1, ordering: .sequentiallyConsistent)
+            if exchanged { return count - 1 }
+            count = original
+        }
+        return 0
+    }
+
+    /// Wakes the loop's thread if it sleeps in ``lend(unless:)`` or is about to.
+    func takeBack() {
+        guard isLent, unsafe lent.pointee.exchange(0, ordering: .sequentiallyConsistent) != 0 else { return }
+        _ = unsafe martlet_futex_wake(lent)
+    }
+
+    /// Called by the loop's thread before it waits for events. Sleeps if enough tasks have been resumed.
+    /// - Parameter isBusy: Whether the thread has something else to do. Other threads first give it something to do, and
+    ///   then call ``takeBack()``.
+    func lend(unless isBusy: () -> Bool) {
+        guard unstarted.load(ordering: .relaxed) >= PollTurn.leastTaskCount else { return }
+        unsafe lent.pointee.store(1, ordering: .sequentiallyConsistent)
+        // Tasks that started before this store did not poll, and may have been the last.
+        if unstarted.load(ordering: .sequentiallyConsistent) > 0, !isBusy() {
+            let isLate = unsafe martlet_futex_wait(lent, 1, PollTurn.longestSleep) != 0 && errno == ETIMEDOUT
+            if isLate { unstarted.store(0, ordering: .sequentiallyConsistent) }
+        }
+        unsafe lent.pointee.store(0, ordering: .sequentiallyConsistent)
+    }
+}
