@@ -53,7 +53,7 @@ int main(int count, char **arguments) {
     wordCount = count;
     words = arguments;
     if (count < 3 || strcmp(words[1], "save") != 0) fail("usage: save URL count=N directory=DIRECTORY [sync=0]");
-    readURL();
+    if (readURL()) fail("the URL is not of http");
     directory = text("directory");
     fileCount = number("count", 1);
     syncs = number("sync", 1);

@@ -41,7 +41,7 @@ int main(int count, char **arguments) {
     wordCount = count;
     words = arguments;
     if (count < 3 || strcmp(words[1], "get") != 0) fail("usage: get URL [NAME=VALUE ...]");
-    readURL();
+    if (readURL()) fail("the URL is not of http");
     char request[1024];
     snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n", path, port);
     connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

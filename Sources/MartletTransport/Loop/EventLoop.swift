@@ -52,6 +52,9 @@ package final class EventLoop: TaskExecutor {
         /// The time until which the thread sleeps; zero while it is awake and will check the agenda before it sleeps.
         var sleepsUntil = MonotonicTime(nanoseconds: 0)
         var isStopped = false
+
+        /// Whether the thread has something to do besides waiting.
+        var hasWork: Bool { !jobs.isEmpty || !observers.isEmpty || isStopped }
     }
 
     /// Guards the registered sockets: used by the polling thread for each event, and to open and close sockets.
@@ -88,8 +91,7 @@ package final class EventLoop: TaskExecutor {
 
     /// Ends the thread after the enqueued jobs. Only tests stop their loops.
     package func stop() {
-        agenda.withLock { $0.isStopped = true }
-        poller.wake()
+        give { $0.isStopped = true }
     }
 
     /// The number of registered sockets, listening ones included. Takes time in proportion to the highest descriptor.
@@ -189,10 +191,16 @@ package final class EventLoop: TaskExecutor {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        give { $0.jobs.append(job) }
+    }
+
+    /// Gives the loop's thread something to do, and wakes it if necessary.
+    private func give(_ add: (inout Agenda) -> Void) {
         let mustWake = agenda.withLock { agenda in
-            agenda.jobs.append(job)
+            let hadWork = agenda.hasWork
+            add(&agenda)
             // The thread sets `sleepsUntil` before each wait, and clears it when it wakes.
-            return agenda.sleepsUntil.nanoseconds != 0 && agenda.jobs.count == 1
+            return agenda.sleepsUntil.nanoseconds != 0 && !hadWork
         }
         if mustWake { poller.wake() }
         turn.takeBack()
@@ -207,7 +215,7 @@ package final class EventLoop: TaskExecutor {
         var isStopped = false
         while !isStopped {
             let timeout = agenda.withLock { agenda -> Int32 in
-                if agenda.isStopped || !agenda.jobs.isEmpty || !agenda.observers.isEmpty { return 0 }
+                if agenda.hasWork { return 0 }
                 guard let first = agenda.timers.min?.deadline else {
                     agenda.sleepsUntil = .distantFuture
                     return -1
@@ -218,13 +226,11 @@ package final class EventLoop: TaskExecutor {
                 let milliseconds = (first.nanoseconds - now.nanoseconds + 999_999) / 1_000_000
                 return Int32(clamping: milliseconds)
             }
-            poller.wait(timeout: timeout) { event in
-                signal(event)?.idleStreamBecameReadable()
-            }
+            poller.wait(timeout: timeout) { signal($0)?.idleStreamBecameReadable() }
             agenda.withLock { $0.sleepsUntil = MonotonicTime(nanoseconds: 0) }
             fireTimers()
             isStopped = runJobs()
-            turn.lend { agenda.withLock { !$0.jobs.isEmpty || !$0.observers.isEmpty || $0.isStopped } }
+            turn.lend { agenda.withLock { $0.hasWork } }
         }
     }
 
@@ -238,13 +244,7 @@ package final class EventLoop: TaskExecutor {
         poller.poll { event in
             if let observer = signal(event) { observers.append(observer) }
         }
-        guard !observers.isEmpty else { return }
-        let mustWake = agenda.withLock { agenda in
-            agenda.observers += observers
-            return agenda.sleepsUntil.nanoseconds != 0
-        }
-        if mustWake { poller.wake() }
-        turn.takeBack()
+        if !observers.isEmpty { give { $0.observers += observers } }
     }
 
     private func fireTimers() {

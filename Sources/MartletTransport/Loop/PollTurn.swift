@@ -14,6 +14,8 @@ import Synchronization
 ///
 /// Nothing else depends on whose turn it is: the kernel reports each edge to one of the threads that ask for it, and
 /// several threads may handle events.
+///
+/// `@unchecked Sendable`: the counter and the word are atomic, and the pointer to the word is set once.
 @safe struct PollTurn: ~Copyable, @unchecked Sendable {
     /// The minimum number of resumed tasks for which the thread sleeps. With fewer, it would be woken too often.
     static let leastTaskCount = 8
@@ -22,7 +24,6 @@ import Synchronization
 
     /// The number of tasks that the loop has resumed and that have not started.
     private let unstarted = Atomic(0)
-    private let isPolling = Atomic(false)
     /// One while the thread sleeps or is about to; the word of its futex, whose address must not change.
     private let lent = UnsafeMutablePointer<Atomic<UInt32>>.allocate(capacity: 1)
 
@@ -36,15 +37,11 @@ import Synchronization
     func willResume() { unstarted.add(1, ordering: .sequentiallyConsistent) }
 
     /// Called by a resumed task when it starts.
-    /// - Parameter poll: Polls the sockets without waiting and resumes tasks, unless it is another thread's turn.
+    /// - Parameter poll: Called if it is the task's turn: polls the sockets without waiting, and resumes tasks.
     func started(poll: () -> Void) {
         guard countStart() == 0, isLent else { return }
-        if isPolling.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged {
-            poll()
-            isPolling.store(false, ordering: .releasing)
-            if unstarted.load(ordering: .sequentiallyConsistent) > 0 { return }
-        }
-        takeBack()
+        poll()
+        if unstarted.load(ordering: .sequentiallyConsistent) == 0 { takeBack() }
     }
 
     /// Counts a started task.
@@ -73,11 +70,13 @@ import Synchronization
     func lend(unless isBusy: () -> Bool) {
         guard unstarted.load(ordering: .relaxed) >= PollTurn.leastTaskCount else { return }
         unsafe lent.pointee.store(1, ordering: .sequentiallyConsistent)
+        var isLate = false
         // Tasks that started before this store did not poll, and may have been the last.
         if unstarted.load(ordering: .sequentiallyConsistent) > 0, !isBusy() {
-            let isLate = unsafe martlet_futex_wait(lent, 1, PollTurn.longestSleep) != 0 && errno == ETIMEDOUT
-            if isLate { unstarted.store(0, ordering: .sequentiallyConsistent) }
+            isLate = unsafe martlet_futex_wait(lent, 1, PollTurn.longestSleep) != 0 && errno == ETIMEDOUT
         }
         unsafe lent.pointee.store(0, ordering: .sequentiallyConsistent)
+        // After the previous store, so that none of these tasks takes itself for the last.
+        if isLate { unstarted.store(0, ordering: .sequentiallyConsistent) }
     }
 }

@@ -8,16 +8,14 @@ struct PollTurnModelTests {
         case checking, waiting, counting, lending, confirming, asking, entering, sleeping, ending
     }
 
-    private enum Task: Hashable {
-        case pooled, started, looking, claiming, polling, releasing, deciding, takingBack, running
-    }
+    private enum Thread: Hashable { case pooled, started, looking, polling, deciding, takingBack, running }
 
     private enum Sender: Hashable { case adding, looking, done }
 
     private struct Machine: Hashable {
         var loop = Loop.checking
         /// The pool's threads. Each runs one task after the other.
-        var threads: [Task]
+        var threads: [Thread]
         /// A thread that adds something to do for the loop's thread.
         var sender: Sender
 
@@ -31,7 +29,6 @@ struct PollTurnModelTests {
 
         var unstarted = 0
         var isLent = false
-        var isPolling = false
 
         /// Reports all events.
         mutating func report() {
@@ -93,15 +90,9 @@ struct PollTurnModelTests {
             case .started:
                 next.unstarted = max(0, unstarted - 1)
                 next.threads[index] = next.unstarted == 0 ? .looking : .running
-            case .looking: next.threads[index] = isLent ? .claiming : .running
-            case .claiming:
-                next.isPolling = true
-                next.threads[index] = isPolling ? .takingBack : .polling
+            case .looking: next.threads[index] = isLent ? .polling : .running
             case .polling:
                 next.report()
-                next.threads[index] = .releasing
-            case .releasing:
-                next.isPolling = false
                 next.threads[index] = .deciding
             case .deciding: next.threads[index] = unstarted > 0 ? .running : .takingBack
             case .takingBack:

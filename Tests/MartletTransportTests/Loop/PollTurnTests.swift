@@ -97,9 +97,9 @@ struct PollTurnTests {
 
     @Test("Only the last task that starts polls, and again after it has resumed others")
     func last() async throws {
-        var polls: Set<Int> = []
+        var most = 0
         // The thread may return before the tasks start, if the machine is busy. Then none polls.
-        for _ in 0..<10_000 where polls.count < 2 {
+        for _ in 0..<10_000 where most < 2 {
             let lender = Lender()
             try lender.lend()
             while !lender.isLent, !lender.isOver.load(ordering: .relaxed) { await Task.yield() }
@@ -110,8 +110,8 @@ struct PollTurnTests {
             #expect(lender.polls.load(ordering: .relaxed) <= 1)
             lender.start()
             #expect(try await lender.returns())
-            polls.insert(lender.polls.load(ordering: .relaxed))
+            most = max(most, lender.polls.load(ordering: .relaxed))
         }
-        #expect(polls.contains(2))
+        #expect(most == 2)
     }
 }
