@@ -17,13 +17,18 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: the counter and the word are atomic, and the pointer to the word is set once.
 @safe struct PollTurn: ~Copyable, @unchecked Sendable {
-    /// The minimum number of resumed tasks for which the thread sleeps. With fewer, it would be woken too often.
-    static let leastTaskCount = 8
+    /// The bounds of ``leastTaskCount``.
+    static let taskCountBounds = 2...8
     /// The maximum time that the thread sleeps, in nanoseconds.
     static let longestSleep = 1_000_000
 
     /// The number of tasks that the loop has resumed and that have not started.
     private let unstarted = Atomic(0)
+    /// The minimum number of resumed tasks for which the thread sleeps: with too few, it is woken too often. The minimum
+    /// is halved when tasks have found events, and doubled when they have not.
+    private let leastTaskCount = Atomic(taskCountBounds.upperBound)
+    /// Whether tasks have found events in this turn.
+    private let isWorthwhile = Atomic(false)
     /// One while the thread sleeps or is about to; the word of its futex, whose address must not change.
     private let lent = UnsafeMutablePointer<Atomic<UInt32>>.allocate(capacity: 1)
 
@@ -41,7 +46,11 @@ import Synchronization
     func started(poll: () -> Void) {
         guard countStart() == 0, isLent else { return }
         poll()
-        if unstarted.load(ordering: .sequentiallyConsistent) == 0 { takeBack() }
+        if unstarted.load(ordering: .sequentiallyConsistent) == 0 {
+            takeBack()
+        } else {
+            isWorthwhile.store(true, ordering: .relaxed)
+        }
     }
 
     /// Counts a started task.
@@ -68,12 +77,16 @@ import Synchronization
     /// - Parameter isBusy: Whether the thread has something else to do. Other threads first give it something to do, and
     ///   then call ``takeBack()``.
     func lend(unless isBusy: () -> Bool) {
-        guard unstarted.load(ordering: .relaxed) >= PollTurn.leastTaskCount else { return }
+        let least = leastTaskCount.load(ordering: .relaxed)
+        guard unstarted.load(ordering: .relaxed) >= least else { return }
         unsafe lent.pointee.store(1, ordering: .sequentiallyConsistent)
         var isLate = false
         // Tasks that started before this store did not poll, and may have been the last.
         if unstarted.load(ordering: .sequentiallyConsistent) > 0, !isBusy() {
             isLate = unsafe martlet_futex_wait(lent, 1, PollTurn.longestSleep) != 0 && errno == ETIMEDOUT
+            let bounds = PollTurn.taskCountBounds
+            let next = isWorthwhile.exchange(false, ordering: .relaxed) ? least / 2 : least * 2
+            leastTaskCount.store(min(max(next, bounds.lowerBound), bounds.upperBound), ordering: .relaxed)
         }
         unsafe lent.pointee.store(0, ordering: .sequentiallyConsistent)
         // After the previous store, so that none of these tasks takes itself for the last.

@@ -13,7 +13,7 @@ struct PollTurnTests {
         let isOver = Atomic(false)
         let hasReturned = OneShot<Void>()
 
-        init(resumed count: Int = PollTurn.leastTaskCount) { for _ in 0..<count { turn.willResume() } }
+        init(resumed count: Int = PollTurn.taskCountBounds.upperBound) { for _ in 0..<count { turn.willResume() } }
 
         var isLent: Bool { turn.isLent }
 
@@ -43,7 +43,7 @@ struct PollTurnTests {
 
     @Test("A few resumed tasks do not borrow the turn")
     func few() {
-        let lender = Lender(resumed: PollTurn.leastTaskCount - 1)
+        let lender = Lender(resumed: PollTurn.taskCountBounds.upperBound - 1)
         // This would sleep until the limit, and then forget the tasks.
         lender.turn.lend {
             Issue.record("the turn was lent")
@@ -58,7 +58,7 @@ struct PollTurnTests {
         let lender = Lender()
         lender.turn.lend { true }
         #expect(!lender.isLent)
-        for _ in 0..<PollTurn.leastTaskCount { lender.start() }
+        for _ in 0..<PollTurn.taskCountBounds.upperBound { lender.start() }
         #expect(lender.polls.load(ordering: .relaxed) == 0)
     }
 
@@ -71,7 +71,7 @@ struct PollTurnTests {
             Issue.record("the turn was lent")
             return true
         }
-        for _ in 0..<PollTurn.leastTaskCount { lender.start() }
+        for _ in 0..<PollTurn.taskCountBounds.upperBound { lender.start() }
         #expect(lender.polls.load(ordering: .relaxed) == 0)
     }
 
@@ -81,12 +81,12 @@ struct PollTurnTests {
             let lender = Lender()
             try lender.lend()
             switch round % 3 {
-            case 0: for _ in 0..<PollTurn.leastTaskCount { lender.start() }
+            case 0: for _ in 0..<PollTurn.taskCountBounds.upperBound { lender.start() }
             case 1:
                 lender.isBusy.store(true, ordering: .relaxed)
                 lender.turn.takeBack()
             default:
-                for _ in 1..<PollTurn.leastTaskCount { lender.start() }
+                for _ in 1..<PollTurn.taskCountBounds.upperBound { lender.start() }
                 lender.start(resuming: 2)
                 for _ in 0..<2 { lender.start() }
             }
@@ -103,7 +103,7 @@ struct PollTurnTests {
             let lender = Lender()
             try lender.lend()
             while !lender.isLent, !lender.isOver.load(ordering: .relaxed) { await Task.yield() }
-            for _ in 1..<PollTurn.leastTaskCount { lender.start() }
+            for _ in 1..<PollTurn.taskCountBounds.upperBound { lender.start() }
             #expect(lender.polls.load(ordering: .relaxed) == 0)
             lender.start(resuming: 2)
             lender.start()
@@ -113,5 +113,34 @@ struct PollTurnTests {
             most = max(most, lender.polls.load(ordering: .relaxed))
         }
         #expect(most == 2)
+    }
+
+    @Test("Fewer tasks suffice after tasks have found events, and more are needed after they have not")
+    func adapts() async throws {
+        let fewer = PollTurn.taskCountBounds.upperBound / 2
+        var isHalved = false
+        // The thread may return before the tasks start, if the machine is busy. Then none polls.
+        for _ in 0..<10_000 where !isHalved {
+            let lender = Lender()
+            try lender.lend()
+            while !lender.isLent, !lender.isOver.load(ordering: .relaxed) { await Task.yield() }
+            for _ in 1..<PollTurn.taskCountBounds.upperBound { lender.start() }
+            lender.start(resuming: 1)
+            lender.start()
+            #expect(try await lender.returns())
+            for _ in 0..<fewer { lender.turn.willResume() }
+            lender.turn.lend {
+                isHalved = true
+                return false
+            }
+            guard isHalved else { continue }
+            // That turn ended without an event.
+            for _ in 0..<fewer { lender.turn.willResume() }
+            lender.turn.lend {
+                Issue.record("the turn was lent")
+                return true
+            }
+        }
+        #expect(isHalved)
     }
 }
