@@ -48,16 +48,19 @@ extension RequestOptions: Codable {
 }
 
 extension RetryPolicy: Codable {
-    /// Decodes a retry policy.
+    /// Decodes a retry policy. Missing values are those of ``never``, or, with more than one attempt, those of
+    /// ``transient(maximumAttempts:backoff:budget:statuses:)``.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodedKey.self)
         let attempts = try container.number("attempts", in: 1..., or: 1)
         self = attempts == 1 ? .never : .transient(maximumAttempts: attempts)
-        let wait = try container.duration("wait") ?? .zero
-        let start = try container.duration("growsFrom")
-        backoff = start.map { .exponential(from: $0, upTo: wait) } ?? .constant(wait)
-        budget = try container.decodeIfPresent(Double.self, forKey: "budget")
+        if let wait = try container.duration("wait") {
+            let start = try container.duration("growsFrom")
+            backoff = start.map { .exponential(from: $0, upTo: wait) } ?? .constant(wait)
+        }
+        // A `null` means no limit.
+        if container.contains("budget") { budget = try container.decodeIfPresent(Double.self, forKey: "budget") }
         if let budget, !(budget >= 0) {
             throw DecodingError.dataCorruptedError(
                 forKey: "budget", in: container, debugDescription: "a budget must not be negative")
@@ -80,7 +83,7 @@ extension RetryPolicy: Codable {
             try container.encode(from, forKey: "growsFrom")
             try container.encode(longest, forKey: "wait")
         }
-        try container.encodeIfPresent(budget, forKey: "budget")
+        try container.encode(budget, forKey: "budget")
         try container.encode(statuses.sorted(), forKey: "statuses")
         try container.encode(maximumRetryAfter, forKey: "maximumRetryAfter")
         try container.encode(retriesNonIdempotentMethods, forKey: "retriesNonIdempotentMethods")

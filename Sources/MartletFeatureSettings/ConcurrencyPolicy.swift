@@ -32,6 +32,16 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
         public init(perHost: Int? = nil, total: Int? = nil, hosts: [String: Int] = [:], segments: Int? = nil) {
             (self.segments, self.perHost, self.total, self.hosts) = (segments, perHost, total, hosts)
         }
+
+        /// Decodes limits. Missing ones have their default.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            self.init(
+                perHost: try container.decodeIfPresent(Int.self, forKey: .perHost),
+                total: try container.decodeIfPresent(Int.self, forKey: .total),
+                hosts: try container.decodeIfPresent([String: Int].self, forKey: .hosts) ?? [:],
+                segments: try container.decodeIfPresent(Int.self, forKey: .segments))
+        }
     }
 
     /// The limits over a cable; the pool's by default.
@@ -48,6 +58,16 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
         unmetered: Limits = Limits(), wifi: Limits = Limits(perHost: 6),
         mobile: Limits = Limits(perHost: 2, segments: 1), unknown: Limits = Limits()
     ) { (self.unmetered, self.wifi, self.mobile, self.unknown) = (unmetered, wifi, mobile, unknown) }
+
+    /// Decodes a policy. Missing limits have their default.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        unmetered = try container.decodeIfPresent(Limits.self, forKey: .unmetered) ?? unmetered
+        wifi = try container.decodeIfPresent(Limits.self, forKey: .wifi) ?? wifi
+        mobile = try container.decodeIfPresent(Limits.self, forKey: .mobile) ?? mobile
+        unknown = try container.decodeIfPresent(Limits.self, forKey: .unknown) ?? unknown
+    }
 
     /// The policy of MKNetworkKit: 6 concurrent requests to all hosts together, and 2 over a mobile network.
     public static let sharedQueue = ConcurrencyPolicy(

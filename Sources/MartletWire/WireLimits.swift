@@ -43,4 +43,22 @@ public struct WireLimits: Sendable, Hashable, Codable {
 
     /// Creates limits with the default values.
     public init() {}
+
+    /// Decodes limits. Missing ones have their default.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func value<Value: Decodable>(_ key: CodingKeys, or standard: Value) throws -> Value {
+            try container.decodeIfPresent(Value.self, forKey: key) ?? standard
+        }
+        self.init()
+        headByteLimit = try value(.headByteLimit, or: headByteLimit)
+        lineByteLimit = try value(.lineByteLimit, or: lineByteLimit)
+        lineCountLimit = try value(.lineCountLimit, or: lineCountLimit)
+        informationalResponseLimit = try value(.informationalResponseLimit, or: informationalResponseLimit)
+        chunkExtensionByteLimit = try value(.chunkExtensionByteLimit, or: chunkExtensionByteLimit)
+        trailerByteLimit = try value(.trailerByteLimit, or: trailerByteLimit)
+        chunkSizeDigitLimit = try value(.chunkSizeDigitLimit, or: chunkSizeDigitLimit)
+        toleratesBareLineFeed = try value(.toleratesBareLineFeed, or: toleratesBareLineFeed)
+        isStrict = try value(.isStrict, or: isStrict)
+    }
 }

@@ -146,6 +146,16 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
         (self.ratioThreshold, self.maximumCodings) = (ratioThreshold, maximumCodings)
     }
 
+    /// Decodes limits. Missing ones have their default.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        maximumByteCount = try container.decodeIfPresent(Int.self, forKey: .maximumByteCount)
+        maximumRatio = try container.decodeIfPresent(Int.self, forKey: .maximumRatio) ?? maximumRatio
+        ratioThreshold = try container.decodeIfPresent(Int.self, forKey: .ratioThreshold) ?? ratioThreshold
+        maximumCodings = try container.decodeIfPresent(Int.self, forKey: .maximumCodings) ?? maximumCodings
+    }
+
     /// Whether the ratio of output to input exceeds the limits.
     package func isExceeded(output: Int, input: Int) -> Bool {
         guard output > max(ratioThreshold, 0) else { return false }

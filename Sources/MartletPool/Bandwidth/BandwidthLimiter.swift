@@ -212,6 +212,13 @@ public struct BandwidthLimits: Hashable, Sendable, Codable {
         (self.total, self.perHost) = (total, perHost)
     }
 
+    /// Decodes limits; none for a missing key.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            total: try container.value(.total, or: .none), perHost: try container.value(.perHost, or: .none))
+    }
+
     /// No limits in either direction.
     public static let none = BandwidthLimits()
 }

@@ -66,6 +66,45 @@ public struct PoolLimits: Hashable, Codable, Sendable {
         (self.keepAliveMargin, self.agingInterval) = (keepAliveMargin, agingInterval)
     }
 
+    private enum CodingKeys: CodingKey {
+        case connectionsPerHost, connectionsToHosts, totalConnections, idleConnectionsPerHost, idleConnections
+        case idleLifetime, maximumAge, maximumUses, keepAliveMargin, agingInterval
+    }
+
+    /// Decodes limits. Missing ones have their default.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        connectionsPerHost = try container.value(.connectionsPerHost, or: connectionsPerHost)
+        connectionsToHosts = try container.value(.connectionsToHosts, or: connectionsToHosts)
+        totalConnections = try container.value(.totalConnections, or: totalConnections)
+        idleConnectionsPerHost = try container.value(.idleConnectionsPerHost, or: idleConnectionsPerHost)
+        idleConnections = try container.value(.idleConnections, or: idleConnections)
+        idleLifetime = try container.value(.idleLifetime, or: idleLifetime)
+        maximumAge = try container.decodeIfPresent(Duration.self, forKey: .maximumAge)
+        maximumUses = try container.decodeIfPresent(Int.self, forKey: .maximumUses)
+        keepAliveMargin = try container.value(.keepAliveMargin, or: keepAliveMargin)
+        // A `null` means that priorities are never raised.
+        if container.contains(.agingInterval) {
+            agingInterval = try container.decodeIfPresent(Duration.self, forKey: .agingInterval)
+        }
+    }
+
+    /// Encodes the limits.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(connectionsPerHost, forKey: .connectionsPerHost)
+        try container.encode(connectionsToHosts, forKey: .connectionsToHosts)
+        try container.encode(totalConnections, forKey: .totalConnections)
+        try container.encode(idleConnectionsPerHost, forKey: .idleConnectionsPerHost)
+        try container.encode(idleConnections, forKey: .idleConnections)
+        try container.encode(idleLifetime, forKey: .idleLifetime)
+        try container.encodeIfPresent(maximumAge, forKey: .maximumAge)
+        try container.encodeIfPresent(maximumUses, forKey: .maximumUses)
+        try container.encode(keepAliveMargin, forKey: .keepAliveMargin)
+        try container.encode(agingInterval, forKey: .agingInterval)
+    }
+
     /// The limit of a host in ``connectionsToHosts``; `nil` without an entry.
     func connections(to host: String, port: Int) -> Int? {
         guard !connectionsToHosts.isEmpty else { return nil }

@@ -124,8 +124,8 @@ struct ProxyDialer {
         var targets = try await targets(names)[...]
         while true {
             guard let target = targets.popFirst() else {
-                // A successful resolver returns at least one address.
-                throw unresolved(destination.host, "the name has no addresses")
+                // A successful resolver returns at least one address, but it may not be of an allowed family.
+                throw unresolved(destination.host, "the name has no addresses of an allowed family")
             }
             let machine: Socks5Machine
             do throws(Socks5Error) { machine = try Socks5Machine(target: target, credentials: proxy.credentials) } catch

@@ -172,13 +172,17 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
     }
 }
 
-/// An address that can take part in a ``ConnectRaceMachine``: a resolved IPv4 or IPv6 address with its port.
+/// An address that can take part in a ``ConnectRaceMachine``: a resolved IPv4 or IPv6 address with its port, or a unix
+/// domain socket, which is neither.
 package protocol RaceAddress: Hashable, Sendable {
-    /// Whether it is an IPv6 address; else it is an IPv4 address.
+    var isIPv4: Bool { get }
     var isIPv6: Bool { get }
 }
 
-extension SocketAddress: RaceAddress { package var isIPv6: Bool { family == .ipv6 } }
+extension SocketAddress: RaceAddress {
+    package var isIPv4: Bool { family == .ipv4 }
+    package var isIPv6: Bool { family == .ipv6 }
+}
 
 /// The order of the connection attempts to the addresses of a host (RFC 8305 §4). The two address families alternate,
 /// so a broken family delays a connection by only one attempt. Addresses that failed recently come last, and alternate
@@ -197,7 +201,7 @@ package enum ConnectRacePlan {
             switch settings.families {
             case .any: seen.insert(address).inserted
             case .ipv4Only: !address.isIPv6 && seen.insert(address).inserted
-            case .ipv6Only: address.isIPv6 && seen.insert(address).inserted
+            case .ipv6Only: !address.isIPv4 && seen.insert(address).inserted
             }
         }
         guard let first = usable.first else { return [] }

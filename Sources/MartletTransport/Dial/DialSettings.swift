@@ -173,6 +173,17 @@ public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
         (self.attemptDelay, self.addressLimit) = (attemptDelay, addressLimit)
     }
 
+    /// Decodes options. Missing ones have their default.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        families = try container.value(.families, or: families)
+        firstFamily = try container.value(.firstFamily, or: firstFamily)
+        firstFamilyCount = try container.value(.firstFamilyCount, or: firstFamilyCount)
+        attemptDelay = try container.value(.attemptDelay, or: attemptDelay)
+        addressLimit = try container.value(.addressLimit, or: addressLimit)
+    }
+
     /// The delay in nanoseconds, within its range of 10 ms to an hour.
     var attemptDelayInNanoseconds: UInt64 {
         UInt64(min(max(attemptDelay, .milliseconds(10)), .seconds(3600)).wholeNanoseconds)
@@ -198,6 +209,28 @@ public struct SocketOptions: Hashable, Sendable, Codable {
 
     /// Creates the default options.
     public init() {}
+
+    /// Decodes options. Missing ones have their default.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        tcpNoDelay = try container.value(.tcpNoDelay, or: tcpNoDelay)
+        // A `null` means no probes.
+        if container.contains(.keepAliveInterval) {
+            keepAliveInterval = try container.decodeIfPresent(Duration.self, forKey: .keepAliveInterval)
+        }
+        localAddress = try container.decodeIfPresent(String.self, forKey: .localAddress)
+        interfaceName = try container.decodeIfPresent(String.self, forKey: .interfaceName)
+    }
+
+    /// Encodes the options.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(tcpNoDelay, forKey: .tcpNoDelay)
+        try container.encode(keepAliveInterval, forKey: .keepAliveInterval)
+        try container.encodeIfPresent(localAddress, forKey: .localAddress)
+        try container.encodeIfPresent(interfaceName, forKey: .interfaceName)
+    }
 
     /// Applies the options to a socket that is not yet connected.
     func apply(to socket: borrowing Descriptor, family: SocketAddress.Family) throws(SystemError) {

@@ -189,12 +189,14 @@ package final class Dialer: Sendable {
     }
 
     /// Resolves the name of a destination on this machine, for a SOCKS proxy. Cancelling the task ends the call.
+    /// - Returns: The addresses in the order in which to try them; empty without an address of an allowed family.
     package func addresses(of destination: Destination, until deadline: MonotonicTime) async throws(DialError)
         -> [SocketAddress]
     {
-        try await step(.resolving, DialTimings(start: MonotonicTime.now())) { () throws(TransportError) in
+        let found = try await step(.resolving, DialTimings(start: MonotonicTime.now())) { () throws(TransportError) in
             try await resolve(destination, isProxy: false, until: deadline).addresses
         }
+        return ConnectRacePlan.order(found, settings: settings.race) { _ in false }
     }
 }
 
@@ -297,8 +299,8 @@ final class TLSContextSet: Sendable {
         self.usual = TLSContextLoader(settings: usual)
     }
 
-    func context(for host: String) async throws(TransportError) -> TLSContext {
-        try await loader(for: host).context().mapError(TransportError.tls).get()
+    func context(for host: String, now: MonotonicTime = .now()) async throws(TransportError) -> TLSContext {
+        try await loader(for: host).context(now: now).mapError(TransportError.tls).get()
     }
 
     private func loader(for host: String) -> TLSContextLoader {
@@ -312,25 +314,68 @@ final class TLSContextSet: Sendable {
     }
 }
 
-/// Creates the TLS context for some settings once, when the first secure connection is opened. Reading a bundle of
-/// roots takes milliseconds and blocks, so it runs on a worker thread; concurrent dials wait for the same result. A
-/// failure is not stored: the file may exist next time.
+/// Creates the TLS context for some settings when the first secure connection is opened, and a new one when a later
+/// connection is opened after a file has changed. A context has its own sessions and verified chains, so none of them
+/// outlives a file. Reading a bundle of roots takes milliseconds and blocks, so it runs on a worker thread, and so does
+/// the check of the files; concurrent dials wait for the same result. A failure is not stored: the file may exist next
+/// time.
 private actor TLSContextLoader {
+    private struct Loaded: Sendable {
+        let context: TLSContext
+        let files: [String]
+        /// The versions of the files just before they were read; `nil` for those that do not exist.
+        let versions: [SystemFile.Version?]
+
+        /// Returns `former` unless one of its files has changed.
+        static func load(_ settings: TLSSettings, replacing former: Loaded?) throws(TLSError) -> Loaded {
+            let files = former?.files ?? settings.files
+            let versions = files.map { SystemFile.Version(of: $0) }
+            // A removed file is not a change: some programs remove a key after it was read.
+            if let former, zip(former.versions, versions).allSatisfy({ $1 == nil || $0 == $1 }) { return former }
+            return Loaded(context: try TLSContext(client: settings), files: files, versions: versions)
+        }
+    }
+
+    /// The minimum time between two checks of the files.
+    private static let interval = Duration.seconds(1)
+    /// The time for which the former context is used if changed files cannot be: many programs replace a certificate
+    /// and its key one after the other. It is short, because the former files may contain revoked authorities.
+    private static let patience = Duration.seconds(10)
+
     private let settings: TLSSettings
     private var loading: Task<Result<TLSContext, TLSError>, Never>?
+    private var loaded: Loaded?
+    private var nextCheck = MonotonicTime(nanoseconds: 0)
+    /// The time of the first of the failures since a context was loaded.
+    private var failed: MonotonicTime?
 
     init(settings: TLSSettings) { self.settings = settings }
 
-    func context() async -> Result<TLSContext, TLSError> {
+    func context(now: MonotonicTime) async -> Result<TLSContext, TLSError> {
         if let loading { return await loading.value }
-        let settings = settings
+        if let loaded, now < nextCheck { return .success(loaded.context) }
         // Unstructured, since several dials wait for it and none of them owns it.
-        let task = Task {
-            await BlockingThreadPool.shared.run { Result { () throws(TLSError) in try TLSContext(client: settings) } }
-        }
+        let task = Task { await self.load(now) }
         loading = task
-        let result = await task.value
-        if case .failure = result { loading = nil }
-        return result
+        return await task.value
+    }
+
+    private func load(_ now: MonotonicTime) async -> Result<TLSContext, TLSError> {
+        let result = await BlockingThreadPool.shared.run { [settings, loaded] in
+            Result { () throws(TLSError) in try Loaded.load(settings, replacing: loaded) }
+        }
+        loading = nil
+        switch result {
+        case .success(let new):
+            (loaded, failed) = (new, nil)
+            nextCheck = new.files.isEmpty ? .distantFuture : now.advanced(by: TLSContextLoader.interval)
+            return .success(new.context)
+        case .failure(let error):
+            let first = failed ?? now
+            failed = first
+            guard let loaded, now.since(first) < TLSContextLoader.patience else { return .failure(error) }
+            nextCheck = now.advanced(by: TLSContextLoader.interval)
+            return .success(loaded.context)
+        }
     }
 }

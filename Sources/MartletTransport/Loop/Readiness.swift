@@ -60,8 +60,8 @@ package final class Readiness: TimerTarget {
     private struct State {
         var read = Latch()
         var write = Latch()
-        /// Whether a write edge also wakes the reader, which must write before it can continue.
-        var readerWantsWrite = false
+        /// The number of TLS layers whose reader waits for room to write. Then a write edge also wakes the reader.
+        var writingReaderCount = 0
         var isHangup = false
         var isInterrupted = false
         var isClosed = false
@@ -92,8 +92,8 @@ package final class Readiness: TimerTarget {
     /// - Returns: Whether a read may succeed. It cannot if the last read took all bytes and no edge has occurred since.
     package func beginRead() -> Bool {
         state.withLock { state in
-            if state.isHangup || state.isClosed || state.isInterrupted { return true }
-            if state.read.isDrained && !state.read.isSignaled { return false }
+            let isOver = state.isHangup || state.isClosed || state.isInterrupted
+            if !isOver, state.read.isDrained && !state.read.isSignaled { return false }
             state.read.isSignaled = false
             state.read.isDrained = false
             return true
@@ -114,8 +114,9 @@ package final class Readiness: TimerTarget {
     package func beginWrite() { state.withLock { $0.write.isSignaled = false } }
 
     /// Sets whether write edges wake the reader in addition to a waiting writer. TLS may have to send a reply before it
-    /// can read on. Edges before this call do not wake the reader: the caller tries again before it waits.
-    package func setWakesReaderOnWritable(_ isOn: Bool) { state.withLock { $0.readerWantsWrite = isOn } }
+    /// can read on. Edges before this call do not wake the reader: the caller tries again before it waits. If TLS is
+    /// inside of TLS, both layers call this, each only when its own setting changes.
+    package func setWakesReaderOnWritable(_ isOn: Bool) { state.withLock { $0.writingReaderCount += isOn ? 1 : -1 } }
 
     /// Waits until a direction is signaled, or the deadline passes. With the instant zero it does not wait.
     package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
@@ -151,7 +152,8 @@ package final class Readiness: TimerTarget {
     private func poll(_ state: inout State, _ direction: Direction) -> Outcome? {
         if state.isClosed { return .closed }
         if state.isInterrupted { return .interrupted }
-        let isHangup = direction == .read && state.isHangup
+        // A reader that must write first cannot read the end of the stream: it would be woken again and again.
+        let isHangup = direction == .read && state.isHangup && state.writingReaderCount == 0
         let isReady = state.withLatch(direction) { latch in
             let isReady = latch.wakesNextWait || latch.isSignaled || isHangup
             latch.wakesNextWait = false
@@ -238,7 +240,7 @@ package final class Readiness: TimerTarget {
             if event.isWritable {
                 writer = state.write.waiter.take()
                 if writer == nil { state.write.isSignaled = true }
-                if state.readerWantsWrite, reader == nil {
+                if state.writingReaderCount > 0, reader == nil {
                     reader = state.read.waiter.take()
                     state.read.isSignaled = true
                 }

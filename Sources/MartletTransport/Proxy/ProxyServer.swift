@@ -135,7 +135,8 @@ extension ProxyServer: CustomStringConvertible, CustomDebugStringConvertible, Cu
 
 /// The side that resolves the name of a server reached through a SOCKS proxy.
 public enum ProxyNameResolution: String, Hashable, Sendable, Codable {
-    /// This machine resolves it, and sends an address to the proxy: `socks5://`, curl's `--socks5`.
+    /// This machine resolves it, and sends an address to the proxy: `socks5://`, curl's `--socks5`. Up to four addresses
+    /// are tried, one after the other, in the order of ``HappyEyeballsOptions``.
     case resolvedLocally
     /// The proxy resolves it, and the name is sent to the proxy only: `socks5h://`, curl's `--socks5-hostname`.
     case resolvedRemotely

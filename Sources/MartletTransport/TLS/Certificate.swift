@@ -81,6 +81,13 @@ import Glibc
         guard let next = unsafe X509_CRL_get0_nextUpdate(pointer) else { return [start] }
         return unsafe Certificate.seconds(next).map { [start, $0] }
     }
+
+    /// Whether the list names a certificate, and its issuer, as revoked. The signature of the list is not verified.
+    func revokes(_ certificate: Certificate) -> Bool {
+        var entry: OpaquePointer?
+        // 2 for an entry that removes the certificate from an earlier list.
+        return unsafe X509_CRL_get0_by_cert(pointer, &entry, certificate.pointer) == 1
+    }
 }
 
 /// A private key, or a public key that was read: the owner of an OpenSSL structure, which it frees.

@@ -73,9 +73,7 @@ enum CertificateVerification {
         -> TLSError.Kind?
     {
         let rules = channel.context.verification
-        if rules.revocation.acceptsExpiredLists || rules.revocation.acceptsMissingLists || rules.hasGivenRoots
-            || UnderscoreRule.concerns(channel.host)
-        {
+        if !rules.revocation.lists.isEmpty || rules.hasGivenRoots || UnderscoreRule.concerns(channel.host) {
             unsafe X509_STORE_CTX_set_verify_cb(store, overlook)
         }
         guard unsafe X509_verify_cert(store) == 1 else {
@@ -87,6 +85,14 @@ enum CertificateVerification {
         let parameters = unsafe X509_STORE_CTX_get0_param(store)
         let matched = unsafe X509_VERIFY_PARAM_get0_peername(parameters).map { unsafe String(cString: $0) }
         let chain = unsafe verifiedChain(store)
+        // The list of an authority above the anchor, which OpenSSL cannot verify, may revoke the anchor.
+        let anchor = unsafe Int(anchorDepth(store, rules))
+        if !rules.revokedRoots.isEmpty, anchor == 0 || rules.revocation.scope == .wholeChain,
+            let root = unsafe chain.dropFirst(anchor).first,
+            unsafe rules.revokedRoots.contains(Certificate.der(of: root))
+        {
+            return .revoked
+        }
         // A chain of one certificate is a root itself.
         let isRoot = unsafe rules.hasGivenRoots && chain.count == 1
         return unsafe LeafRule.verificationError(
@@ -121,6 +127,14 @@ enum CertificateVerification {
         unsafe certificates(X509_STORE_CTX_get0_chain(store))
     }
 
+    /// The depth of the trust anchor. From there on, the extensions and the revocation of certificates do not matter
+    /// (RFC 5280 §6.1).
+    private static func anchorDepth(_ store: OpaquePointer, _ rules: VerificationRules) -> Int32 {
+        let last = unsafe martlet_chain_count(X509_STORE_CTX_get0_chain(store)) - 1
+        // Any given certificate can be the anchor; otherwise only a root can.
+        return unsafe max(0, rules.hasGivenRoots ? min(X509_STORE_CTX_get_num_untrusted(store), last) : last)
+    }
+
     /// The certificates of a chain, which still owns them.
     private static func certificates(_ chain: OpaquePointer?) -> [OpaquePointer] {
         guard let chain = unsafe chain else { return unsafe [] }
@@ -135,23 +149,28 @@ enum CertificateVerification {
         guard let channel = unsafe TLSChannel.of(ssl(of: store)) else { return 0 }
         let rules = channel.context.verification
         let revocation = rules.revocation
+        let code = unsafe X509_STORE_CTX_get_error(store)
+        let isAnchor = unsafe X509_STORE_CTX_get_error_depth(store) >= anchorDepth(store, rules)
         let isOverlooked =
-            switch unsafe X509_STORE_CTX_get_error(store) {
-            // The extensions of a given root do not matter (RFC 5280 §6.1). `openssl req -x509` and older tools omit
-            // some that authorities must have today.
+            switch code {
+            // `openssl req -x509` and older tools omit some extensions that authorities must have today.
             case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE, X509_V_ERR_PATHLEN_WITHOUT_KU_KEY_CERT_SIGN,
                 X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER, X509_V_ERR_CA_BCONS_NOT_CRITICAL:
-                unsafe rules.hasGivenRoots
-                    && X509_STORE_CTX_get_error_depth(store) == martlet_chain_count(X509_STORE_CTX_get0_chain(store))
-                        - 1
+                rules.hasGivenRoots && isAnchor
             case X509_V_ERR_HOSTNAME_MISMATCH:
                 unsafe X509_STORE_CTX_get0_cert(store).map { leaf in
                     unsafe UnderscoreRule.isNamed(
                         channel.host, among: Certificate.names(of: leaf), suffixes: rules.suffixes)
                 } ?? false
-            case X509_V_ERR_UNABLE_TO_GET_CRL: revocation.acceptsMissingLists
-            case X509_V_ERR_CRL_HAS_EXPIRED: revocation.acceptsExpiredLists
-            default: false
+            case X509_V_ERR_UNABLE_TO_GET_CRL: isAnchor || revocation.acceptsMissingLists
+            case X509_V_ERR_CRL_HAS_EXPIRED: isAnchor || revocation.acceptsExpiredLists
+            // OpenSSL 3.0 needs a list for the anchor, too, and cannot verify one from an authority above it.
+            default:
+                if isAnchor, case .revocationUnknown = unsafe kind(code: Int(code), leaf: nil, missingRoots: nil) {
+                    true
+                } else {
+                    false
+                }
             }
         guard isOverlooked else { return 0 }
         unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
@@ -200,4 +219,6 @@ struct VerificationRules: Sendable {
     var evaluator: Identified<TrustPolicy.Evaluator>?
     var suffixes = PublicSuffixRule.singleLabel
     var revocation = RevocationPolicy.none
+    /// The given certificates that a given list revokes, in DER.
+    var revokedRoots: Set<[UInt8]> = []
 }

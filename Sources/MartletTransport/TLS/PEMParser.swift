@@ -9,7 +9,9 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
 
     let storage: Storage
 
-    /// A file, read when a connection first needs it.
+    /// A file, read when a connection first needs it, and again if it has changed when a later connection is opened. A
+    /// session checks that at most once a second. If a changed file cannot be used, its former content is used for ten
+    /// seconds; then opening a connection fails with the error. After a file is removed, its former content is used.
     /// - Parameter path: The path, absolute or relative to the working directory.
     public static func file(_ path: String) -> PEMSource { PEMSource(storage: .file(path)) }
 
@@ -26,6 +28,9 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
 
     /// PEM text, or DER, in memory.
     public static func bytes(_ bytes: [UInt8]) -> PEMSource { PEMSource(storage: .bytes(bytes)) }
+
+    /// The path of a file; `nil` for bytes in memory.
+    var path: String? { if case .file(let path) = storage { path } else { nil } }
 
     /// Returns the bytes. A file, of at most 64 MiB, is read on the calling thread.
     /// - Parameter makeError: Makes the error from a reason and a source, if the file cannot be read.

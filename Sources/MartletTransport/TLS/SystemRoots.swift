@@ -33,6 +33,12 @@ struct SystemRoots: Sendable {
             isNamedByEnvironment: file.isFromEnvironment || directory.isFromEnvironment)
     }
 
+    /// The files that ``load()`` may read.
+    static var files: [String] {
+        let file = unsafe path(X509_get_default_cert_file_env(), default: X509_get_default_cert_file())
+        return file.isFromEnvironment ? [file.path] : [file.path] + knownFiles
+    }
+
     /// Loads authorities like ``load()``, from given default paths. If the environment named them, no others are used.
     static func load(
         file: String, directories: [String], isNamedByEnvironment: Bool, knownFiles: [String] = knownFiles,

@@ -56,11 +56,10 @@ import Glibc
         if !usesTickets { builder.useNoTickets() }
         sessions = usesTickets ? TLSSessionCache() : nil
         let pins = try settings.trust.pins.map { pins throws(TLSError) in try PinSet(pins) }
-        let rules = VerificationRules(
+        var rules = VerificationRules(
             acceptsAny: settings.trust.acceptsAnyCertificate && settings.trust.evaluator == nil,
             hasGivenRoots: !settings.trust.roots.isEmpty, pins: pins, evaluator: settings.trust.evaluator,
             suffixes: settings.publicSuffixes, revocation: settings.revocation)
-        verification = rules
         // Read here, where blocking is allowed, and not in a handshake.
         settings.publicSuffixes.load()
         verifiesPeer = !rules.acceptsAny
@@ -68,6 +67,8 @@ import Glibc
         missingRoots =
             rules.acceptsAny
             ? nil : try builder.trust(settings.trust, revocation: settings.revocation, systemRoots: systemRoots)
+        rules.revokedRoots = builder.revokedRoots
+        verification = rules
         verifiedChains =
             rules.acceptsAny || rules.evaluator != nil ? nil : builder.listTimes.map { VerifiedChains(listTimes: $0) }
         if !rules.acceptsAny || rules.pins != nil {
@@ -135,6 +136,8 @@ package struct TLSServerSettings: Sendable {
     let context: OpaquePointer
     /// The times at which a revocation list becomes valid or expires; `nil` if the lists may change at any time.
     private(set) var listTimes: [Int]? = []
+    /// The given certificates that a given list revokes, in DER.
+    private(set) var revokedRoots: Set<[UInt8]> = []
 
     /// Creates a context with the settings that all contexts share.
     init(isServer: Bool) throws(TLSError) {
@@ -192,10 +195,12 @@ package struct TLSServerSettings: Sendable {
     func setOfferedProtocols(_ protocols: [String]) throws(TLSError) {
         var wire: [UInt8] = []
         for name in protocols {
-            guard let count = UInt8(exactly: name.utf8.count), count > 0 else {
-                throw TLSError(.configuration(reason: "an application protocol must have 1 to 255 bytes"))
+            // The server may choose any offered protocol, and would then expect it.
+            guard ["http/1.1", "http/1.0"].contains(name) else {
+                let reason = "“\(name)” cannot be offered by ALPN: only http/1.1 and http/1.0 are supported"
+                throw TLSError(.configuration(reason: reason))
             }
-            wire += [count] + Array(name.utf8)
+            wire += [UInt8(name.utf8.count)] + Array(name.utf8)
         }
         // Unlike other calls, this one returns 0 on success.
         guard unsafe wire.isEmpty || SSL_CTX_set_alpn_protos(context, wire, UInt32(wire.count)) == 0 else {
@@ -243,6 +248,9 @@ package struct TLSServerSettings: Sendable {
         if !revocation.lists.isEmpty {
             flags |= X509_V_FLAG_CRL_CHECK
             if revocation.scope == .wholeChain { flags |= X509_V_FLAG_CRL_CHECK_ALL }
+        }
+        for certificate in given where lists.contains(where: { $0.revokes(certificate) }) {
+            revokedRoots.insert(unsafe Certificate.der(of: certificate.pointer))
         }
         // Given authorities are trusted without the authorities above them.
         if !given.isEmpty { flags |= X509_V_FLAG_PARTIAL_CHAIN }

@@ -18,7 +18,8 @@ public struct TLSSettings: Hashable, Sendable {
     public var cipherList: String?
     /// The cipher suites for TLS 1.3, joined by colons; `nil` for OpenSSL's default.
     public var cipherSuites: String?
-    /// The protocols offered by ALPN (RFC 7301), best first, each of 1 to 255 bytes. If empty, ALPN is not sent.
+    /// The protocols offered by ALPN (RFC 7301), best first: `http/1.1` (the default) and `http/1.0`. If empty, ALPN is
+    /// not sent. With any other protocol, such as `h2`, connections fail with ``TLSError/Kind/configuration(reason:)``.
     public var applicationProtocols: [String]
     /// The client certificate, sent when the server requests one.
     public var identity: TLSIdentity?
@@ -48,6 +49,18 @@ public struct TLSSettings: Hashable, Sendable {
         settings.revocation = rule.revocation ?? revocation
         settings.verifiesHostName = rule.verifiesHostName ?? verifiesHostName
         return settings
+    }
+
+    /// The paths of the files of certificates, keys and revocation lists that a TLS context is created from, without
+    /// those of ``hosts``. Some may not exist.
+    var files: [String] {
+        var sources = trust.roots + (trust.pins?.certificates ?? []) + revocation.lists
+        switch identity?.material {
+        case .pem(let certificates, let key): sources += [certificates] + (key.map { [$0] } ?? [])
+        case .pkcs12(let source): sources.append(source)
+        case nil: break
+        }
+        return sources.compactMap(\.path) + (trust.usesSystemRoots ? SystemRoots.files : [])
     }
 
     /// Creates settings with the documented defaults.
@@ -245,13 +258,14 @@ public struct RevocationPolicy: Hashable, Sendable {
     public enum Scope: Hashable, Sendable {
         /// Only the server's own certificate.
         case leaf
-        /// Every certificate except the root.
+        /// Every certificate below the trust anchor, which is a root, or another certificate that is trusted.
         case wholeChain
     }
 
     /// The lists, in PEM (any number in one text) or DER (one). If empty, nothing is checked.
     public var lists: [PEMSource]
-    /// The part of the chain that is checked. The issuer of each checked certificate must have a list.
+    /// The part of the chain that is checked. The issuer of each checked certificate must have a list. The trust anchor
+    /// needs no list (RFC 5280 §6.1), but if it is one of ``TrustPolicy/roots``, no list of ``lists`` may revoke it.
     public var scope: Scope
     /// Whether a list is used after its next update was due, although it does not contain later revocations. Off by
     /// default: the connection fails with ``TLSError/Kind/revocationUnknown(reason:)``.

@@ -12,6 +12,8 @@ package final class TLSStream: SocketStream {
         var holdsBytes = false
         /// Whether the reader must wait until the socket accepts a reply to a key update, or the `close_notify`.
         var readNeedsWriting = false
+        /// Whether the last read stopped before it took bytes, because the socket must accept such a reply first.
+        var isReadBlocked = false
         /// Whether the socket has not accepted the `close_notify` yet.
         var hasPendingCloseNotify = false
     }
@@ -146,7 +148,7 @@ package final class TLSStream: SocketStream {
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
         try withEngine { engine, state throws(TransportError) in
             if state.hasPendingCloseNotify { state.hasPendingCloseNotify = engine.shutdown() }
-            state.holdsBytes = false
+            (state.holdsBytes, state.isReadBlocked) = (false, false)
             // Clears the latch: if OpenSSL stops before it reads the socket, an old edge would make the reader spin.
             if state.readNeedsWriting { _ = socket.readiness.beginRead() }
             var outcome = unsafe try engine.read(into: buffer)
@@ -160,7 +162,8 @@ package final class TLSStream: SocketStream {
                 state.holdsBytes = engine.hasPendingBytes || socket.readiness.isWorthReading
                 return .bytes(count)
             case .paused(let pause):
-                needWriting(pause == .wantsWrite || state.hasPendingCloseNotify, &state)
+                state.isReadBlocked = pause == .wantsWrite
+                needWriting(state.isReadBlocked || state.hasPendingCloseNotify, &state)
                 return .wouldBlock
             case .endOfStream(let isClean): return .endOfStream(isClean: isClean)
             }
@@ -203,7 +206,10 @@ package final class TLSStream: SocketStream {
     // MARK: Waiting
 
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
-        guard state.withLock({ $0.holdsBytes }) else { return try await waitForArrival(until: deadline) }
+        let (holdsBytes, isReadBlocked) = state.withLock { ($0.holdsBytes, $0.isReadBlocked) }
+        // Not for the carrier: the bytes that it may hold cannot be read yet.
+        if isReadBlocked { return try await socket.wait(for: .read, until: deadline) }
+        guard holdsBytes else { return try await waitForArrival(until: deadline) }
         // Does not wait, but reports a stream that was interrupted or closed.
         do throws(TransportError) { try await socket.wait(for: .read, until: MonotonicTime(nanoseconds: 0)) } catch {
             guard case .timedOut = error else { throw error }
@@ -235,6 +241,12 @@ package final class TLSStream: SocketStream {
         // `true` whenever `waitUntilReadable` returns immediately: otherwise a reader that checks this would spin.
         state.withLock { $0.holdsBytes || $0.readNeedsWriting || $0.engine == nil }
             || carrier?.mayHaveBytes ?? socket.readiness.isWorthReading
+    }
+
+    package func looksReadable() -> Bool {
+        // A blocked reader leaves the bytes in the socket, so it would poll for them without end.
+        if state.withLock({ $0.isReadBlocked }) { return false }
+        return carrier?.looksReadable() ?? socket.looksReadable()
     }
 
     /// Processes messages of TLS itself, such as tickets and key updates, after which the stream is still usable.

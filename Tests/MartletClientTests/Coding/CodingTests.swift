@@ -196,6 +196,58 @@ struct CodingTests {
         #expect(try CodingTests.decode(RequestOptions.self, "{}").usesCookies == nil)
     }
 
+    /// Keys without a default of their own. That of `isForWholeChain` is the strictest value.
+    private static let requiredKeys: Set = ["bytes", "isForWholeChain", "usesEnvironment"]
+
+    /// The value without one member of one of its objects, for each such member.
+    private static func reduced(_ value: JSONValue) -> [JSONValue] {
+        guard let object = value.objectValue else { return [] }
+        var results: [JSONValue] = []
+        for name in object.names where !requiredKeys.contains(name) {
+            var copy = object
+            copy[name] = JSONValue?.none
+            results.append(.object(copy))
+            for part in reduced(object[name] ?? .null) {
+                copy[name] = part
+                results.append(.object(copy))
+            }
+        }
+        return results
+    }
+
+    @Test("Each setting without one of its keys has the default of that key")
+    func missingKeys() throws {
+        let text = try CodingTests.json(SessionConfiguration.default)
+        let reduced = CodingTests.reduced(try JSONValue(parsing: text))
+        #expect(reduced.count > 60)
+        for value in reduced {
+            let part = String(decoding: value.bytes(), as: UTF8.self)
+            let decoded = try CodingTests.decode(SessionConfiguration.self, part)
+            #expect(try CodingTests.json(decoded) == text, "\(part)")
+        }
+    }
+
+    @Test("A null disables a setting, and the keys beside it have their defaults")
+    func partialSettings() throws {
+        let decoded = try CodingTests.decode(
+            SessionConfiguration.self,
+            #"""
+            {"socketOptions":{"keepAliveInterval":null},"pool":{"agingInterval":null,"connectionsPerHost":4},
+            "happyEyeballs":{"families":"ipv4Only"},"retry":{"attempts":3,"budget":null},
+            "concurrency":{"wifi":{"total":2}},"bandwidth":{"perHost":{"upload":{"bytesPerSecond":9}}}}
+            """#)
+        #expect(decoded.socketOptions.keepAliveInterval == nil)
+        #expect(decoded.socketOptions.tcpNoDelay)
+        #expect(decoded.pool == PoolLimits(connectionsPerHost: 4, agingInterval: nil))
+        #expect(decoded.happyEyeballs == HappyEyeballsOptions(families: .ipv4Only))
+        #expect(decoded.retry == .transient(maximumAttempts: 3, budget: nil))
+        #expect(decoded.concurrency == ConcurrencyPolicy(wifi: ConcurrencyPolicy.Limits(total: 2)))
+        #expect(decoded.bandwidth.perHost.upload?.bytesPerSecond == 9)
+        let again = try CodingTests.decode(SessionConfiguration.self, CodingTests.json(decoded))
+        #expect(try CodingTests.json(again) == CodingTests.json(decoded))
+        #expect(again.socketOptions == decoded.socketOptions)
+    }
+
     @Test(
         "Decoding an invalid value is an error",
         arguments: [

@@ -55,6 +55,15 @@ struct ConnectRacePlanTests {
         #expect(order(["4a"], .init(families: .ipv6Only)).isEmpty)
     }
 
+    @Test(
+        "A unix domain socket is used with any families",
+        arguments: [HappyEyeballsOptions.Families.any, .ipv4Only, .ipv6Only])
+    func unixSocket(families: HappyEyeballsOptions.Families) throws {
+        let address = try #require(SocketAddress(unixPath: "/run/x.sock"))
+        let order = ConnectRacePlan.order([address], settings: .init(families: families)) { _ in false }
+        #expect(order == [address])
+    }
+
     @Test("An address that is listed twice is tried once")
     func duplicates() {
         #expect(order(["4a", "6a", "4a", "6a"]) == ["6a", "4a"])

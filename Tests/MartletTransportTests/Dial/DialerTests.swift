@@ -25,6 +25,23 @@ struct DialerTests {
         }
     }
 
+    @Test(
+        "The addresses for a SOCKS proxy have the families, the order and the number of the options",
+        arguments: [
+            (HappyEyeballsOptions(), ["::1", "127.0.0.1", "::2", "127.0.0.2"]),
+            (HappyEyeballsOptions(families: .ipv4Only), ["127.0.0.1", "127.0.0.2"]),
+            (HappyEyeballsOptions(families: .ipv6Only, addressLimit: 1), ["::1"]),
+            (HappyEyeballsOptions(firstFamily: .ipv4), ["127.0.0.1", "::1", "127.0.0.2", "::2"]),
+        ])
+    func addresses(race: HappyEyeballsOptions, expected: [String]) async throws {
+        let resolved = ["127.0.0.1", "127.0.0.2", "::1", "::2"].compactMap { SocketAddress(literal: $0, port: 80) }
+        let settings = DialSettings(overrides: [Endpoint(host: "a.example", port: 80): resolved], race: race)
+        let dialer = Dialer(settings: settings, loop: EventLoop.sharedOrStalled)
+        let found = try await dialer.addresses(
+            of: Destination(isSecure: false, host: "a.example", port: 80), until: .distantFuture)
+        #expect(found == expected.compactMap { SocketAddress(literal: $0, port: 80) })
+    }
+
     // A dial that was cancelled at the moment of its success once returned an interrupted connection. The next queued
     // request received it and failed as cancelled.
     @Test("A cancelled dial leaves no socket open, even if the connection succeeded")

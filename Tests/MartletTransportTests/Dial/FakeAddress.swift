@@ -12,6 +12,7 @@ struct FakeAddress: RaceAddress, ExpressibleByStringLiteral, CustomStringConvert
         self.name = name
     }
 
+    var isIPv4: Bool { !isIPv6 }
     var isIPv6: Bool { name.hasPrefix("6") }
     var description: String { name }
 }

@@ -26,6 +26,28 @@ struct ReadinessTests {
         #expect(await readiness.wait(for: .read, until: ReadinessTests.never) == .ready)
     }
 
+    private func signal(_ readiness: Readiness, isWritable: Bool = false, isHangup: Bool = false) {
+        let event = Poller.Event(
+            descriptor: -1, registration: 0, isReadable: isHangup, isWritable: isWritable, isHangup: isHangup)
+        _ = readiness.signal(event, isFromLoop: false)
+    }
+
+    @Test("A reader that must write first is woken by the end of the stream once, and then by room to write")
+    func hangup() async throws {
+        let readiness = Readiness(loop: try EventLoop.shared.get())
+        // Two layers of TLS wait for room to write, and one of them continues.
+        for isOn in [true, true, false] { readiness.setWakesReaderOnWritable(isOn) }
+        signal(readiness, isHangup: true)
+        #expect(await readiness.wait(for: .read, until: ReadinessTests.never) == .ready)
+        #expect(readiness.beginRead())
+        #expect(await readiness.wait(for: .read, until: ReadinessTests.never) == .timedOut)
+        signal(readiness, isWritable: true)
+        #expect(await readiness.wait(for: .read, until: ReadinessTests.never) == .ready)
+        readiness.setWakesReaderOnWritable(false)
+        #expect(readiness.beginRead())
+        #expect(await readiness.wait(for: .read, until: ReadinessTests.never) == .ready)
+    }
+
     private final class Observer: IdleStreamObserver {
         func idleStreamBecameReadable() {}
     }

@@ -108,7 +108,8 @@ struct TLSHandshakeFailureTests {
                 $0.maximumVersion = .tls12
             },
             { $0.cipherList = "NO-SUCH-CIPHER" }, { $0.cipherSuites = "NO-SUCH-SUITE" },
-            { $0.applicationProtocols = [""] }, { $0.securityLevel = 9 },
+            { $0.applicationProtocols = [""] }, { $0.applicationProtocols = ["h2", "http/1.1"] },
+            { $0.securityLevel = 9 },
             { $0.keyLogFile = "/nowhere/keys" }, { $0.trust = .only(.text("no root here")) },
             { $0.trust = .only(.file("/nowhere/root.pem")) },
         ]

@@ -97,15 +97,17 @@ struct TLSKeyUpdateTests {
         let (client, server) = try await pair()
         _ = try fill(client)
         client.shutdownWriting()
+        try await expectFewLooks(client)
+        server.close()
+    }
+
+    /// Expects that a stream that cannot be read yet is read a few times until a deadline, and not all the time.
+    private func expectFewLooks(_ client: TLSStream) async throws {
         let deadline = MonotonicTime.now().advanced(by: .milliseconds(300))
         var looks = 0
-        var buffer = [UInt8](repeating: 0, count: 16)
         await #expect {
             while looks < 1000 {
-                let outcome = try unsafe buffer.withUnsafeMutableBytes { raw throws(TransportError) in
-                    unsafe try client.read(into: raw)
-                }
-                #expect(outcome == .wouldBlock)
+                #expect(try look(client) == .wouldBlock)
                 looks += 1
                 try await client.waitUntilReadable(until: deadline)
             }
@@ -114,6 +116,45 @@ struct TLSKeyUpdateTests {
         }
         #expect(MonotonicTime.now() >= deadline)
         #expect(looks < 5)
+    }
+
+    // A reader of such a stream once ran without pause until there was room.
+    @Test("After the end of the server's side, a reader with a pending reply waits until the reply can be sent")
+    func hangupBeforeReply() async throws {
+        let (client, server) = try await pair()
+        let written = try fillBesideTLS(client.socket)
+        try server.renewKeys()
+        try await client.waitUntilReadable(until: TLSPair.soon)
+        #expect(try look(client) == .wouldBlock)
+        #expect(try client.write([1], from: 0) == 0)
+        server.socket.shutdownWriting()
+        try await expectFewLooks(client)
+        // The socket has an end to read, but not before the reply is sent.
+        #expect(!client.looksReadable())
+        try await drainBesideTLS(server.socket, written)
+        let (outcome, _) = try await client.receive()
+        #expect(outcome == .endOfStream(isClean: false))
+        server.close()
+    }
+
+    @Test("Bytes of the outer TLS layer do not wake a reader of the inner one that has a pending reply")
+    func replyInsideTLS() async throws {
+        let (carrier, serverCarrier) = try await pair()
+        let serverContext = try Certificates.server()
+        async let accepted = TLSStream.accept(
+            socket: serverCarrier.socket, carrier: serverCarrier, context: serverContext, deadline: TLSPair.soon)
+        let client = try await TLSStream.connect(
+            socket: carrier.socket, carrier: carrier, context: try Certificates.client { $0.minimumVersion = .tls13 },
+            serverName: "localhost", port: 443, deadline: TLSPair.soon)
+        let server = try await accepted
+        _ = try fillBesideTLS(client.socket)
+        try server.renewKeys()
+        // More than one read of the inner layer takes from the outer one.
+        try await server.send([UInt8](repeating: 0x78, count: 60_000))
+        #expect(try await client.receive(exactly: 16).count == 16)
+        #expect(try client.write([1], from: 0) == 0)
+        try await expectFewLooks(client)
+        #expect(!client.looksReadable())
         server.close()
     }
 

@@ -15,11 +15,14 @@ struct TLSRevocationTests {
         issued = try below.issue(.loopback)
     }
 
-    private func fault(_ revocation: RevocationPolicy, roots: [String] = []) async throws -> TLSError.Kind? {
+    private func fault(
+        _ revocation: RevocationPolicy, trust: TrustPolicy? = nil, server certificate: IssuedCertificate? = nil
+    ) async throws -> TLSError.Kind? {
+        let certificate = certificate ?? issued
         let server = try TLSContext.server(
-            certificateChainPEM: issued.certificateChainPEM, privateKeyPEM: issued.privateKeyPEM)
+            certificateChainPEM: certificate.certificateChainPEM, privateKeyPEM: certificate.privateKeyPEM)
         let client = try Certificates.client {
-            $0.trust = root.trust
+            $0.trust = trust ?? root.trust
             $0.revocation = revocation
         }
         return await (try TLSPair()).handshake(client: client, server: server).clientError?.kind
@@ -54,6 +57,47 @@ struct TLSRevocationTests {
         #expect(try await fault(.lists(clean, acceptsMissingLists: true)) == nil)
         let dirty = PEMSource.text(try below.revocationList(revoking: [issued.certificateChainPEM]))
         #expect(try await fault(.lists(dirty, acceptsMissingLists: true)) == .revoked)
+    }
+
+    @Test("A trusted intermediate needs no list of the root, but certificates below it do", arguments: [false, true])
+    func trustedIntermediate(withRoot: Bool) async throws {
+        let trust = TrustPolicy.only(.text((withRoot ? root.rootPEM : "") + below.certificatePEM))
+        let upper = PEMSource.text(try root.revocationList())
+        let clean = PEMSource.text(try below.revocationList())
+        #expect(try await fault(.lists(upper, clean), trust: trust) == nil)
+        #expect(try await fault(.lists(clean), trust: trust) == nil)
+        guard case .revocationUnknown = try await fault(.lists(upper), trust: trust) else {
+            Issue.record("not refused")
+            return
+        }
+        let dirty = PEMSource.text(try below.revocationList(revoking: [issued.certificateChainPEM]))
+        #expect(try await fault(.lists(upper, dirty), trust: trust) == .revoked)
+        let above = PEMSource.text(try root.revocationList(revoking: [below.certificatePEM]))
+        #expect(try await fault(.lists(above, clean), trust: trust) == .revoked)
+        #expect(try await fault(.lists(above, clean, scope: .leaf), trust: trust) == nil)
+        // Another intermediate is checked, although a given one is not.
+        let other = try root.intermediate(commonName: "Other intermediate")
+        let lists = PEMSource.text(
+            try root.revocationList(revoking: [other.certificatePEM]) + other.revocationList())
+        let kind = try await fault(.lists(lists), trust: trust, server: try other.issue(.loopback))
+        let expected: TLSError.Kind = withRoot ? .revoked : .unknownAuthority
+        #expect(kind == expected)
+    }
+
+    @Test(
+        "A trusted server certificate needs no list, and is rejected if one revokes it",
+        arguments: [RevocationPolicy.Scope.leaf, .wholeChain])
+    func trustedServer(scope: RevocationPolicy.Scope) async throws {
+        let list = PEMSource.text(try root.revocationList())
+        let own = try CertificateAuthority.selfSigned(.loopback)
+        let trust = TrustPolicy.only(.text(own.certificateChainPEM))
+        #expect(try await fault(.lists(list, scope: scope), trust: trust, server: own) == nil)
+        // The server also sends the certificate of its authority, which is not trusted.
+        let end = try #require(issued.certificateChainPEM.firstRange(of: "-----END CERTIFICATE-----"))
+        let leaf = TrustPolicy.only(.text(String(issued.certificateChainPEM[..<end.upperBound]) + "\n"))
+        #expect(try await fault(.lists(list, scope: scope), trust: leaf) == nil)
+        let dirty = PEMSource.text(try below.revocationList(revoking: [issued.certificateChainPEM]))
+        #expect(try await fault(.lists(dirty, scope: scope), trust: leaf) == .revoked)
     }
 
     @Test("With an expired list the revocation status is unknown, unless that is allowed")
