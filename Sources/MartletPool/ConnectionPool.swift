@@ -28,7 +28,6 @@ package final class ConnectionPool: TimerTarget {
         var abandoned: Set<PoolConnectionID> = []
         /// The time of the timer, on the pool's clock; `.max` if it is not set.
         var armed = UInt64.max
-        var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
         var addresses = LostAddresses()
         var memory = MemoryTrimRule()
@@ -45,6 +44,9 @@ package final class ConnectionPool: TimerTarget {
     }
 
     let state: Mutex<State>
+    /// The number of requests that were sent on open connections. Counted when a request is sent, outside of the lock:
+    /// a connection that was acquired may be rejected or returned unused.
+    let reusedCount = Atomic<UInt64>(0)
     let loop: EventLoop
     let wireLimits: WireLimits
     let onLongWait: (@Sendable ([LongWait]) -> Void)?
@@ -180,9 +182,11 @@ package final class ConnectionPool: TimerTarget {
         finish(lease, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout)
     }
 
-    func returnUnused(_ lease: Lease) { finish(lease, isReusable: true, keepAliveTimeout: nil) }
+    func returnUnused(_ lease: Lease) {
+        finish(lease, isReusable: lease.connection.localAddressError == nil, isUnused: true)
+    }
 
-    private func finish(_ lease: Lease, isReusable: Bool, keepAliveTimeout: UInt64?) {
+    private func finish(_ lease: Lease, isReusable: Bool, isUnused: Bool = false, keepAliveTimeout: UInt64? = nil) {
         let (work, isReusable, isIdle, endsBurst) = state.withLock { state -> (Work?, Bool, Bool, Bool) in
             let counts = state.machine.counts
             let endsBurst = state.memory.isDue(inFlight: counts.leased + counts.waiting)
@@ -190,7 +194,8 @@ package final class ConnectionPool: TimerTarget {
             let isReusable =
                 isReusable && (state.machine.waitingCount == 0 || lease.connection.isQuiet(at: MonotonicTime.now()))
             let effects = state.machine.released(
-                lease.id, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout, now: PoolClock.now())
+                lease.id, isReusable: isReusable, isUnused: isUnused, keepAliveTimeout: keepAliveTimeout,
+                now: PoolClock.now())
             let work = collect(effects, &state)
             let isIdle = isReusable && effects.grant == nil && state.connections[lease.id.index] === lease.connection
             if isIdle { state.idleLeases[lease.id.index] = lease }
@@ -278,7 +283,7 @@ package final class ConnectionPool: TimerTarget {
             let counts = state.machine.counts
             return PoolStatus(
                 idle: counts.idle, leased: counts.leased, dialing: counts.dialing, waiting: counts.waiting,
-                opened: state.openedCount, reused: state.reusedCount)
+                opened: state.openedCount, reused: reusedCount.load(ordering: .relaxed))
         }
     }
 
@@ -312,7 +317,6 @@ package final class ConnectionPool: TimerTarget {
         if let grant = effects.grant, let connection = state.connections[grant.connection.index],
             let waiter = state.waiters.removeValue(forKey: grant.waiter)?.waiter
         {
-            if !isFresh { state.reusedCount += 1 }
             let lease = Lease(connection: connection, id: grant.connection, isReused: !isFresh, pool: self)
             work.grant = (waiter, lease)
         }
@@ -379,10 +383,8 @@ package final class ConnectionPool: TimerTarget {
 }
 
 extension ConnectionPool.State {
-    fileprivate mutating func candidate(_ id: PoolConnectionID) -> ConnectionPool.Candidate? {
-        guard let connection = connections[id.index] else { return nil }
-        reusedCount += 1
-        return (id, connection)
+    fileprivate func candidate(_ id: PoolConnectionID) -> ConnectionPool.Candidate? {
+        connections[id.index].map { (id, $0) }
     }
 }
 
@@ -415,7 +417,7 @@ public struct PoolStatus: Hashable, Sendable {
     public var waiting: Int
     /// Connections that were opened since the pool was created.
     public var opened: UInt64
-    /// The number of times that a request received an open connection, since the pool was created.
+    /// The number of times that a request was sent on an open connection, since the pool was created.
     public var reused: UInt64
 }
 

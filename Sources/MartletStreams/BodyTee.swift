@@ -101,7 +101,8 @@ extension ResponseBody {
     /// let results = try await body.tee(to: [FileSink("/data/movie.mp4"), digest])
     /// ```
     ///
-    /// When the body fails or the task is cancelled, all sinks are abandoned: a ``FileSink`` then leaves no file.
+    /// When the body fails or the task is cancelled, all sinks that have not finished are abandoned: a ``FileSink``
+    /// then leaves no file.
     /// - Parameters:
     ///   - sinks: The destinations; a sink can be used once, in one tee.
     ///   - policy: The effect of a failed sink on the others; they continue by default.
@@ -119,7 +120,10 @@ extension ResponseBody {
             }
             try Task.checkCancellation()
             // Without a sink the rest is not needed: the caller's closure returns, and the call then handles the rest.
-            return try await tee.finish()
+            let results = try await tee.finish()
+            // A sink that a cancellation ended must not look like one that failed by itself.
+            if results.contains(where: { !$0.isFinished }) { try Task.checkCancellation() }
+            return results
         } catch {
             await tee.abandon()
             throw error

@@ -101,21 +101,24 @@ package final class Exchange: Sendable {
 
     // MARK: Sending
 
-    /// Sends what the socket accepts immediately; the rest of the request is written while the response is awaited.
+    /// The maximum number of bytes of a body that are copied, so that the first write sends them with the head.
+    private static let openingLimit = 64 * 1024
+
+    /// Sends what the socket accepts immediately, with at most 64 KiB of the body; the rest of the request is written
+    /// while the response is awaited. A larger body in memory is not copied.
     package func send(_ request: ExchangeRequest) throws(ExchangeError) {
         // The call may have been cancelled while it acquired its connection.
         if state.withLock({ $0.isCancelled }) { throw failure(.cancelled) }
         connection.begin(request)
-        var bytes = request.head
-        if case .bytes(let body) = request.body, !request.expectsContinue { bytes += body }
+        if lease.isReused { lease.pool.reusedCount.wrappingAdd(1, ordering: .relaxed) }
+        // A body with a bandwidth limit is not sent together with its head.
+        let opening = request.opening(bodyUpTo: isHeldBack(.up) ? 0 : Exchange.openingLimit)
         let began = MonotonicTime.now()
         var count = 0
-        do throws(TransportError) {
-            // A body with a bandwidth limit is not sent together with its head.
-            let first = bytes.count > request.head.count && isHeldBack(.up) ? request.head : bytes
-            count = try connection.stream.write(first, from: 0)
-        } catch { throw failure(.transport(error)) }
-        let isComplete = count == bytes.count && request.isSentAtOnce
+        do throws(TransportError) { count = try connection.stream.write(opening, from: 0) } catch {
+            throw failure(.transport(error))
+        }
+        let isComplete = count == opening.count && request.isWhole(opening)
         state.withLock { state in
             state.timeline.sendingBegan = began
             state.timeline.sentByteCount = UInt64(count)
@@ -130,10 +133,8 @@ package final class Exchange: Sendable {
             connection.requestFinished()
             return
         }
-        let rest = Array(bytes[count...])
         let writer = UploadWriter(
-            connection: connection, request: request, rest: rest,
-            restPayload: min(max(0, request.head.count - count), rest.count)..<rest.count, timeouts: timeouts,
+            connection: connection, request: request, opening: opening, sentCount: count, timeouts: timeouts,
             loop: loop, onProgress: onUpload, transferGate: gate, pace: pace)
         state.withLock { $0.writer = writer }
         writer.start()
@@ -154,7 +155,7 @@ package final class Exchange: Sendable {
     package func tryReceiveHead() throws(ExchangeError) -> HeadAttempt {
         switch connection.stepHead() {
         case .head(let head, let framing):
-            headReceived(head)
+            headReceived(head, framing)
             if head.status != 101, let rejection = verifier?.begin(head, framing) { throw failure(.content(rejection)) }
             return .head(head, framing)
         case .informational(let head):
@@ -167,7 +168,7 @@ package final class Exchange: Sendable {
         }
     }
 
-    private func headReceived(_ head: ResponseHead) {
+    private func headReceived(_ head: ResponseHead, _ framing: BodyFraming) {
         connection.use = .receiving
         let now = MonotonicTime.now()
         let writer = state.withLock { state in
@@ -180,9 +181,13 @@ package final class Exchange: Sendable {
             writer?.permitBody()
             return
         }
-        // A response arrived before the request was fully sent. A rejection makes the rest unnecessary. After a success
-        // the server may still be reading, so writing continues until the response is complete (RFC 9112 §9.5).
-        if let writer, writer.outcome == nil, head.status >= 300 || writer.rejectBody() { writer.stop() }
+        guard let writer, writer.outcome == nil else { return }
+        // A response arrived before the request was fully sent. The server may still be reading, and send the rest of
+        // the response only after the end of the request, so writing continues until the response is complete. It stops
+        // now after a rejection that closes the connection (RFC 9112 §9.5), or that has no body left to wait for.
+        let hasBody = framing != .none && framing != .length(0)
+        let closes = !PersistenceRule.persists(version: head.version, fields: head.fields)
+        if writer.rejectBody() || (head.status >= 300 && (closes || !hasBody)) { writer.stop() }
     }
 
     private func headDeadline() throws(ExchangeError) -> (MonotonicTime, ExchangeError.Timeout) {

@@ -58,11 +58,20 @@ package struct ExchangeRequest: Sendable {
     /// The trailer whose value is known after the body was read.
     package var bodyTrailer: BodyTrailer? { content?.bodyTrailer }
 
-    /// Whether the first write contains the whole request, because no part of the body waits for its source or a 100.
-    var isSentAtOnce: Bool {
+    /// Returns the bytes of the first write: the head, and the beginning of a body that is in memory.
+    /// - Parameter limit: The maximum number of bytes of the body, which are copied.
+    func opening(bodyUpTo limit: Int) -> [UInt8] {
+        guard case .bytes(let body) = self.body, !expectsContinue, limit > 0, !body.isEmpty else { return head }
+        var bytes = head
+        bytes += body.prefix(limit)
+        return bytes
+    }
+
+    /// Whether an opening is the whole request: no part of the body is left, or waits for its source or a 100.
+    func isWhole(_ opening: [UInt8]) -> Bool {
         switch body {
         case .none: true
-        case .bytes: !expectsContinue
+        case .bytes(let body): !expectsContinue && opening.count - head.count == body.count
         case .source: false
         }
     }

@@ -40,8 +40,8 @@ final class UploadWriter: Sendable {
 
     private let connection: HTTP1Connection
     private let request: ExchangeRequest
-    private let rest: [UInt8]
-    private let restPayload: Range<Int>
+    private let opening: [UInt8]
+    private let sentCount: Int
     private let timeouts: ExchangeTimeouts
     private let loop: EventLoop
     private let onProgress: (@Sendable (Int) -> Void)?
@@ -58,15 +58,15 @@ final class UploadWriter: Sendable {
 
     /// Creates a writer that has not started.
     /// - Parameters:
-    ///   - rest: The part of the head, and of a body in memory, that the first write did not send.
-    ///   - restPayload: The range of `rest` that belongs to the body.
+    ///   - opening: The bytes of the first write: the head, and the beginning of a body in memory.
+    ///   - sentCount: The number of bytes that the first write has sent.
     init(
-        connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], restPayload: Range<Int>,
+        connection: HTTP1Connection, request: ExchangeRequest, opening: [UInt8], sentCount: Int,
         timeouts: ExchangeTimeouts, loop: EventLoop, onProgress: (@Sendable (Int) -> Void)?,
         transferGate: (any TransferPauseGate)?, pace: TransferRateLimit?
     ) {
-        (self.connection, self.request, self.rest) = (connection, request, rest)
-        (self.restPayload, self.timeouts, self.loop) = (restPayload, timeouts, loop)
+        (self.connection, self.request, self.opening) = (connection, request, opening)
+        (self.sentCount, self.timeouts, self.loop) = (sentCount, timeouts, loop)
         (self.onProgress, self.transferGate, self.pace) = (onProgress, transferGate, pace)
     }
 
@@ -163,7 +163,9 @@ final class UploadWriter: Sendable {
     }
 
     private func write() async throws(Outcome) {
-        try await write(rest, payload: restPayload, isLast: request.isSentAtOnce)
+        let isWhole = request.isWhole(opening)
+        let headCount = request.head.count
+        try await write(opening, from: sentCount, payload: headCount..<opening.count, isLast: isWhole)
         if request.expectsContinue {
             let deadline = min(MonotonicTime.now().advanced(by: request.continueWait), timeouts.totalDeadline)
             switch await gate.wait(until: deadline, on: loop) {
@@ -174,8 +176,10 @@ final class UploadWriter: Sendable {
         switch request.body {
         case .none: break
         case .bytes(let bytes):
-            // Without the wait for a 100 these bytes were part of the first write.
-            if request.expectsContinue { try await write(bytes, payload: 0..<bytes.count, isLast: true) }
+            // The rest of the body, from its own memory.
+            if !isWhole {
+                try await write(bytes, from: opening.count - headCount, payload: 0..<bytes.count, isLast: true)
+            }
         case .source(let source, length: nil): try await writeChunks(of: source)
         case .source(let source, let length?): try await write(from: source, length: length)
         }
@@ -227,14 +231,16 @@ final class UploadWriter: Sendable {
         }
     }
 
-    /// Writes all of the bytes.
+    /// Writes all of the bytes from an offset on.
     /// - Parameters:
     ///   - payload: The range of the body's own bytes, whose progress is reported.
     ///   - isLast: Whether these bytes complete the request.
-    private func write(_ bytes: [UInt8], payload: Range<Int>, isLast: Bool = false) async throws(Outcome) {
-        var offset = 0
+    private func write(_ bytes: [UInt8], from start: Int = 0, payload: Range<Int>, isLast: Bool = false)
+        async throws(Outcome)
+    {
+        var offset = start
         /// The end of the bytes that may be written: all of them, unless there is a limit.
-        var end = isPaced ? 0 : bytes.count
+        var end = isPaced ? start : bytes.count
         var isGranted = false
         if bytes.isEmpty, isLast { noteWritten(0, 0..<0, isLast: true) }
         while offset < bytes.count {

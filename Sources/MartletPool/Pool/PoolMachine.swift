@@ -219,16 +219,22 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// - Parameters:
     ///   - isReusable: Whether another request may follow on it: the last exchange was complete and neither side sent
     ///     `Connection: close` (RFC 9112 §9.3).
+    ///   - isUnused: Whether the request sent nothing, so that the server's timeout continues to run.
     ///   - keepAliveTimeout: The server's `Keep-Alive: timeout=N` in nanoseconds; `nil` without one.
     mutating func released(
-        _ connection: PoolConnectionID, isReusable: Bool, keepAliveTimeout: UInt64? = nil, now: Instant
+        _ connection: PoolConnectionID, isReusable: Bool, isUnused: Bool = false, keepAliveTimeout: UInt64? = nil,
+        now: Instant
     ) -> Effects {
         var effects = Effects()
         guard state(of: connection) == .leased else { return effects }
         let index = connection.index
         let host = connections.records[index].host
         endLease(index)
-        connections.records[index].serverDeadline = amounts.serverDeadline(keepAliveTimeout, now: now)
+        if isUnused {
+            connections.records[index].uses -= 1
+        } else {
+            connections.records[index].serverDeadline = amounts.serverDeadline(keepAliveTimeout, now: now)
+        }
         let isKept =
             isReusable && !isShutDown && !isOverLimit(host) && connections.records[index].uses < amounts.uses
             && useDeadline(index) > now && !yieldsSlot(host)

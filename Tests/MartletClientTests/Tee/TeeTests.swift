@@ -1,6 +1,7 @@
 import Martlet
 import MartletTesting
 import MartletTestSupport
+import MartletTransport
 import Synchronization
 import Testing
 
@@ -26,6 +27,22 @@ struct TeeTests {
         func finish() async throws { try note("finish") }
         func abandon() async { told.withLock { $0.append("abandon") } }
         var all: [String] { told.withLock { $0 } }
+    }
+
+    /// A file that is completed only after the task is cancelled.
+    private struct LateFile: BodySink {
+        let file: FileSink
+        let signals: OriginSignals
+
+        func write(_ piece: [UInt8]) async throws { try await file.write(piece) }
+
+        func finish() async throws {
+            signals.raise("finishing")
+            _ = await OneShot<Void>().waitUnlessCancelled()
+            try await file.finish()
+        }
+
+        func abandon() async { await file.abandon() }
     }
 
     @Test("A body goes to a file, a closure, a digest and a sequence at the same time")
@@ -190,6 +207,22 @@ struct TeeTests {
             tee.cancel()
             await #expect(throws: CancellationError.self) { try await tee.value }
             #expect(notes.all.last == "abandon")
+            #expect(try directory.contents().isEmpty)
+        }
+    }
+
+    @Test("A tee that is cancelled while its sinks finish throws the cancellation", arguments: [false, true])
+    func cancelledAtTheEnd(hasOthers: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin async throws in
+            var sinks: [any BodySink] = [LateFile(file: FileSink(directory.path("file")), signals: origin.signals)]
+            if hasOthers { sinks.append(DigestSink(.sha256)) }
+            let tee = Task { [sinks, url = origin.url()] in
+                try await HTTPSession.own().open(url).body.tee(to: sinks)
+            }
+            try await origin.signals.wait(for: "finishing")
+            tee.cancel()
+            await #expect(throws: CancellationError.self) { try await tee.value }
             #expect(try directory.contents().isEmpty)
         }
     }

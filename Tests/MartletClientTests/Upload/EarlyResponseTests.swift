@@ -44,6 +44,48 @@ extension OneAtATime {
             }
         }
 
+        @Test("A rejection that closes the connection stops the upload before its own body is complete")
+        func refusedAndUnfinished() async throws {
+            let head =
+                "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+            let script = ServerScript(.expectRequestHead, .send(head), .await("head"), .readAll)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                try await HTTPSession.own().stream(
+                    HTTPRequest(.put, origin), body: .pattern(EarlyResponseTests.size)
+                ) { response, _ in
+                    origin.signals.raise("head")
+                    let received = await settled { origin.recorder.counts.bytesReceived }
+                    #expect(received < EarlyResponseTests.size)
+                }
+            }
+        }
+
+        @Test(
+            "The upload continues if the server sends the body of its early response only after the end of the request",
+            arguments: [
+                "200 OK", "200 OK\r\nConnection: close", "302 Found", "422 Unprocessable Content",
+                "503 Service Unavailable",
+            ])
+        func bodyAfterUpload(head: String) async throws {
+            // More than fits into the buffers, so that the head arrives before the end of the upload.
+            let size = UInt64(try KernelBuffers.most()) + 4 << 20
+            let script = ServerScript(
+                .expectRequestHead, .send("HTTP/1.1 \(head)\r\nTransfer-Encoding: chunked\r\n\r\n"), .await("head"),
+                .readBody(Int(size)), .send("4\r\nlate\r\n0\r\n\r\n"), .awaitClose)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own()
+                let text = try await session.stream(
+                    HTTPRequest(.put, origin), body: .pattern(size)
+                ) { response, body in
+                    origin.signals.raise("head")
+                    return try await body.collect()
+                }
+                #expect(text == Array("late".utf8))
+                #expect(origin.recorder.problems.isEmpty)
+                #expect(session.poolStatus.idle == (head.contains("close") ? 0 : 1))
+            }
+        }
+
         @Test("A server that responds and stops reading does not block the client")
         func refusedAndStalled() async throws {
             let script = ServerScript(

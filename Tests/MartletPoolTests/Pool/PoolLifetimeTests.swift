@@ -62,6 +62,34 @@ struct PoolLifetimeTests {
         #expect(scene.faults.isEmpty)
     }
 
+    @Test("A connection that is returned unused keeps the server's Keep-Alive timeout")
+    func keepAliveUnused() throws {
+        let scene = PoolScene()
+        let connection = try #require(scene.open())
+        _ = scene.release(connection, keepAlive: 5 * poolSecond)
+        let deadline = scene.now + 4 * poolSecond
+        for _ in 1...2 {
+            scene.now += poolSecond
+            #expect(scene.request().lease == connection)
+            #expect(scene.returnUnused(connection).isEmpty)
+            #expect(scene.pool.nextDeadline == deadline)
+        }
+        #expect(scene.request().lease == connection)
+        scene.now = deadline
+        #expect(scene.returnUnused(connection).closes == [connection])
+        #expect(scene.faults.isEmpty)
+    }
+
+    @Test("A connection that is returned unused has not been used")
+    func usesUnused() throws {
+        let scene = PoolScene(PoolLimits(maximumUses: 1))
+        let connection = try #require(scene.open())
+        #expect(scene.returnUnused(connection).isEmpty)
+        #expect(scene.request().lease == connection)
+        #expect(scene.release(connection).closes == [connection])
+        #expect(scene.faults.isEmpty)
+    }
+
     @Test("The margin is at most half of a short Keep-Alive timeout")
     func shortKeepAlive() throws {
         let scene = PoolScene()

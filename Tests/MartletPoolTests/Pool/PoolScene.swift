@@ -74,6 +74,11 @@ final class PoolScene {
         checked(pool.released(connection, isReusable: isReusable, keepAliveTimeout: keepAlive, now: now))
     }
 
+    /// Returns a connection on which nothing was sent.
+    func returnUnused(_ connection: PoolConnectionID) -> StringPool.Effects {
+        checked(pool.released(connection, isReusable: true, isUnused: true, now: now))
+    }
+
     func die(_ connection: PoolConnectionID) -> StringPool.Effects {
         checked(pool.connectionDied(connection))
     }
