@@ -100,7 +100,7 @@ struct CurlCommand {
         if mask.masksUserInfo, let at = authority.lastIndex(of: "@") {
             authority = SecretRedaction.stars + authority[at...]
         }
-        return "\(request.scheme ?? "http")://\(authority)\(mask.query(request.path ?? "/"))"
+        return "\(request.scheme ?? "http")://\(authority)\(mask.reference(request.path ?? "/"))"
     }
 
     /// Returns the text as one word of a shell, in single quotes unless its characters are plain (POSIX.1-2017 §2.2).

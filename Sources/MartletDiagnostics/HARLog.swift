@@ -144,7 +144,7 @@ public struct HAREntry: Sendable {
 
 /// The parts that a HAR log shows.
 public struct HAROptions: Hashable, Sendable {
-    /// The masked secrets; credentials and cookies by default.
+    /// The masked secrets; ``SecretRedaction/standard`` by default.
     public var mask = SecretRedaction.standard
     /// The maximum size of a shown body, sent or received; 1 MiB by default. A longer text is truncated; for other
     /// bodies only the size is shown.

@@ -5,7 +5,8 @@ public import HTTPTypes
 public struct SecretRedaction: Hashable, Sendable {
     /// The fields with secret values. Authentication schemes and the names of cookies are still shown.
     public var fields: Set<HTTPField.Name>
-    /// The lower-case names of query and form items with secret values; for example ``HTTPURL/secretQueryNames``.
+    /// The lower-case names of items with secret values, in queries, fragments and forms. They also count in brackets,
+    /// as in `user[password]`.
     public var queryItems: Set<String>
     /// Whether user names and passwords in URLs are secret.
     public var masksUserInfo: Bool
@@ -17,8 +18,10 @@ public struct SecretRedaction: Hashable, Sendable {
         self.masksUserInfo = masksUserInfo
     }
 
-    /// The default mask: credentials and cookies, and user names and passwords in URLs.
-    public static let standard = SecretRedaction(fields: [.authorization, .proxyAuthorization, .cookie, .setCookie])
+    /// The default mask: credentials and cookies, user names and passwords in URLs, and the items that are named in
+    /// ``HTTPURL/secretQueryNames``.
+    public static let standard = SecretRedaction(
+        fields: [.authorization, .proxyAuthorization, .cookie, .setCookie], queryItems: HTTPURL.secretQueryNames)
     /// A mask without secrets: the result shows all values.
     public static let none = SecretRedaction(fields: [], masksUserInfo: false)
 
@@ -34,7 +37,10 @@ public struct SecretRedaction: Hashable, Sendable {
 
     /// Returns the value of a field, masked.
     package func value(of name: HTTPField.Name, _ value: String) -> String {
-        guard fields.contains(name) else { return Self.fieldsWithURL.contains(name) ? reference(value) : value }
+        guard fields.contains(name) else {
+            if name.canonicalName == "link" { return links(value) }
+            return Self.fieldsWithURL.contains(name) ? reference(value) : value
+        }
         if name == .cookie { return SecretRedaction.cookies(value) }
         if name == .setCookie { return SecretRedaction.setCookie(value) }
         guard name == .authorization || name == .proxyAuthorization, let blank = value.firstIndex(of: " ") else {
@@ -52,7 +58,8 @@ public struct SecretRedaction: Hashable, Sendable {
         }
         return HTTPURL(
             scheme: url.scheme, userInfo: userInfo, host: url.host, hostKind: url.hostKind,
-            explicitPort: url.explicitPort, path: url.path, query: url.query.map(query), fragment: url.fragment
+            explicitPort: url.explicitPort, path: url.path, query: url.query.map(query),
+            fragment: url.fragment.map(query)
         ).absoluteString
     }
 
@@ -63,17 +70,38 @@ public struct SecretRedaction: Hashable, Sendable {
     }
 
     /// Whether the value of an item of a query or form is secret.
-    func hides(_ name: String) -> Bool { queryItems.contains(name.lowercased()) }
+    func hides(_ name: String) -> Bool { HTTPURL.isSecret(name.lowercased(), among: queryItems) }
 
-    /// Returns the value of a field that is a URL, masked.
-    private func reference(_ value: String) -> String {
+    /// Returns the value of a field that is a URL or a reference (RFC 3986 §4.1), masked.
+    func reference(_ value: String) -> String {
         guard self != .none else { return value }
         if let url = try? HTTPURL(value, pathAsIs: true) {
-            return url.userInfo != nil || url.query != nil ? text(of: url) : value
+            let shown = text(of: url)
+            return shown == url.absoluteString ? value : shown
         }
-        // A relative URL has no user info, but may have a query.
-        guard let mark = value.utf8.firstIndex(of: UInt8(ascii: "?")) else { return value }
-        return String(value[...mark]) + query(String(value[value.utf8.index(after: mark)...]))
+        let bytes = value.utf8
+        let end = bytes.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? bytes.endIndex
+        var start = String(value[..<end])
+        // A reference that begins with `//` may have user info, and so may URLs of other schemes and invalid ones.
+        if masksUserInfo, let slashes = bytes[..<end].firstRange(of: "//".utf8),
+            let at = bytes[slashes.upperBound..<end].lastIndex(of: UInt8(ascii: "@"))
+        {
+            start = "\(value[..<slashes.upperBound])\(SecretRedaction.stars)\(value[at..<end])"
+        }
+        // The query, if there is one, and the fragment.
+        let parts: [Substring] = value[end...].split(separator: "#", omittingEmptySubsequences: false)
+        let shown = parts.map { part in
+            part.hasPrefix("?") ? "?\(query(String(part.dropFirst())))" : query(String(part))
+        }
+        return start + shown.joined(separator: "#")
+    }
+
+    /// Returns the value of a `Link` field with its targets masked.
+    private func links(_ value: String) -> String {
+        let parts: [Substring] = value.split(separator: "<", omittingEmptySubsequences: false)
+        return parts.map { part in
+            part.firstIndex(of: ">").map { "\(reference(String(part[..<$0])))\(part[$0...])" } ?? String(part)
+        }.joined(separator: "<")
     }
 
     private static let fieldsWithURL: Set<HTTPField.Name> = [.location, .contentLocation, .referer]

@@ -225,14 +225,16 @@ public struct HTTPURL: Hashable, Sendable {
     /// The whole URL, including password and fragment. Keep it out of logs; use ``redacted`` there.
     public var absoluteString: String { serialized { $0 } }
 
-    /// The whole URL with `***` instead of the password and of the values for the names in ``secretQueryNames``.
+    /// The whole URL with `***` instead of the password and of the values for the names in ``secretQueryNames``, in its
+    /// query and its fragment.
     public var redacted: String { hidingSecrets.serialized { _ in "***" } }
 
-    /// Names of query items that commonly contain secrets, in lower case, such as `access_token` and `x-amz-signature`.
+    /// Names of query and form items that commonly contain secrets, in lower case, such as `access_token` and
+    /// `x-amz-signature`.
     public static let secretQueryNames: Set<String> = [
-        "access_token", "api_key", "apikey", "auth", "client_secret", "code", "id_token", "key", "passwd", "password",
-        "refresh_token", "secret", "sig", "signature", "token", "x-amz-credential", "x-amz-security-token",
-        "x-amz-signature",
+        "access_token", "api_key", "apikey", "assertion", "auth", "client_assertion", "client_secret", "code",
+        "id_token", "key", "passwd", "password", "refresh_token", "secret", "sig", "signature", "token",
+        "x-amz-credential", "x-amz-security-token", "x-amz-signature", "x-goog-credential", "x-goog-signature",
     ]
 
     /// The URL without user info and fragment, and with `***` for secret values of its query, as in errors and logs.
@@ -242,16 +244,21 @@ public struct HTTPURL: Hashable, Sendable {
     }
 
     private var hidingSecrets: HTTPURL {
-        guard let query, query.utf8.contains(UInt8(ascii: "=")) else { return self }
-        let masked = HTTPURL.masked(query) { name in
-            HTTPURL.secretQueryNames.contains(name)
-                // Nested names end with a bracket, such as `user[password]`.
-                || name.hasSuffix("]")
-                    && name.split(whereSeparator: { $0 == "[" || $0 == "]" }).contains {
-                        HTTPURL.secretQueryNames.contains(String($0))
-                    }
+        func masked(_ items: String?) -> String? {
+            guard let items, items.utf8.contains(UInt8(ascii: "=")) else { return items }
+            return HTTPURL.masked(items) { HTTPURL.isSecret($0, among: HTTPURL.secretQueryNames) }
         }
-        return masked == query ? self : with { $0.query = masked }
+        let (shownQuery, shownFragment) = (masked(query), masked(fragment))
+        guard shownQuery != query || shownFragment != fragment else { return self }
+        return with { ($0.query, $0.fragment) = (shownQuery, shownFragment) }
+    }
+
+    /// Whether the items with a name, given in lower case, have secret values.
+    /// - Parameter names: The secret names. They also count in brackets, as in `user[password]`.
+    package static func isSecret(_ name: String, among names: Set<String>) -> Bool {
+        names.contains(name)
+            || name.hasSuffix("]")
+                && name.split(whereSeparator: { $0 == "[" || $0 == "]" }).contains { names.contains(String($0)) }
     }
 
     /// Returns a query or a form with `***` instead of the secret values.

@@ -77,6 +77,8 @@ struct EventBuilder {
     }
 
     mutating func declareNamespace(_ name: String, prefix: String?) throws(XMLError) {
+        // Expat writes the namespace before each name in it, so the same length is read again for each of them.
+        try check("a namespace has", name.utf8.count, limits.nameByteCount, "bytes")
         namespaces.append(XMLNamespace(try value(name), prefix: prefix))
         guard let prefix else { return }
         try check("a name has", "xmlns:".utf8.count + prefix.utf8.count, limits.nameByteCount, "bytes")
@@ -128,7 +130,7 @@ struct EventBuilder {
 
     mutating func append(_ declaration: XMLDeclaration, end: Int) throws(XMLError) {
         guard declaration.version.wholeMatch(of: /1\.[0-9]+/) != nil else {
-            throw makeError(.malformedDeclaration, "the version \(declaration.version) is not supported")
+            throw makeError(.malformedDeclaration, "the version \(declaration.version.prefix(100)) is not supported")
         }
         append(.declaration(declaration), end: end)
     }

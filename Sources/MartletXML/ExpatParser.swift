@@ -30,6 +30,9 @@ import CMartletExpat
     /// The byte that expat puts between the parts of a name. No document can contain it.
     static let separator: UInt8 = 1
 
+    /// The parser that reads at the moment. Expat's memory functions have no other context.
+    @TaskLocal private static var reading: ExpatParser?
+
     private let detection: XMLEncoding.Detection
     private(set) var encoding: XMLEncoding
     /// The events, and the state of the document.
@@ -78,8 +81,10 @@ import CMartletExpat
     func read(_ bytes: Span<UInt8>) -> Outcome {
         outcome(
             unsafe bytes.withUnsafeBytes { buffer in
-                unsafe XML_Parse(
-                    parser, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(buffer.count), 0)
+                ExpatParser.$reading.withValue(self) {
+                    unsafe XML_Parse(
+                        parser, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(buffer.count), 0)
+                }
             })
     }
 
@@ -110,9 +115,17 @@ import CMartletExpat
         unsafe XML_StopParser(parser, 0)
     }
 
+    /// Whether a callback has stopped the parser that reads at the moment.
+    private static var isStopped: Bool { reading?.interruption != nil }
+
     private func openParser() {
         unsafe XML_ParserFree(parser)
-        unsafe parser = XML_ParserCreateNS(encoding.rawValue, XML_Char(ExpatParser.separator))
+        // After a callback has stopped it, expat still finishes the tag, and copies a namespace for each prefixed
+        // attribute. It receives no memory for that, so a namespace that is too long is not copied.
+        unsafe parser = martlet_expat_create(
+            encoding.rawValue, XML_Char(ExpatParser.separator),
+            { size in unsafe ExpatParser.isStopped ? nil : malloc(size) },
+            { pointer, size in unsafe ExpatParser.isStopped ? nil : realloc(pointer, size) })
         // If memory is exhausted there is no parser, and each call of expat reports an error.
         guard let parser = unsafe parser else { return }
         unsafe martlet_expat_disable_reparse_deferral(parser)

@@ -127,7 +127,8 @@ public enum XMLEncoding: String, Hashable, Sendable {
             let declared = labels[name.lowercased()]
             guard declared != nil || name.lowercased() == "utf-16" else {
                 throw XMLError(
-                    .unsupportedEncoding, at: position, "the encoding \(name.debugDescription) is not supported")
+                    .unsupportedEncoding, at: position,
+                    "the encoding \(name.prefix(100).debugDescription) is not supported")
             }
             let mayDiffer = !isWide && !hasMark && declared?.unitByteCount == 1
             guard let declared, declared == encoding || mayDiffer else {

@@ -92,7 +92,7 @@ public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
         case XML_ERROR_UNDEFINED_ENTITY:
             self.code = .undeclaredEntity
             guard let name = context.entityName(at: position.byteOffset) else { break }
-            message = "the entity \(name) is not declared"
+            message = "the entity \(name.prefix(100)) is not declared"
             guard name.utf8.count > expat.builder.limits.nameByteCount else { break }
             self.code = .limitExceeded
         default: self.code = XMLError.codes[code.rawValue] ?? .malformedMarkup

@@ -4,7 +4,8 @@ public struct XMLLimits: Hashable, Sendable {
     public var depth: Int
     /// The maximum number of attributes of an element, namespace declarations included; 512 by default.
     public var attributeCount: Int
-    /// The maximum length of a name with its prefix, in bytes of UTF-8; 1,024 by default.
+    /// The maximum length of a name with its prefix, and of the name of a namespace, in bytes of UTF-8; 1,024 by
+    /// default.
     public var nameByteCount: Int
     /// The maximum length of an attribute's value, a comment, an instruction or a document type, in bytes of UTF-8; 1
     /// MiB by default.

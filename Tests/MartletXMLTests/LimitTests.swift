@@ -22,10 +22,11 @@ struct LimitTests {
     @Test("Too many attributes and names or values that are too long are rejected")
     func sizes() {
         let limits = XMLLimits(attributeCount: 2, nameByteCount: 4, valueByteCount: 8)
-        #expect(Reading("<abcd a='12345678' b=''/>", limits: limits).error == nil)
+        #expect(Reading("<abcd a='12345678' xmlns='abcd'/>", limits: limits).error == nil)
         for document in [
             "<a b='' c='' d=''/>", "<abcde/>", "<a abcde=''/>", "<a b='123456789'/>", "<!--123456789--><a/>",
             "<?p 123456789?><a/>", "<a>&abcde;</a>", "<?pqrst?><a/>", "<!DOCTYPE a SYSTEM 'x'><a/>",
+            "<a xmlns='abcde'/>",
         ] {
             #expect(Reading(document, limits: limits).error?.code == .limitExceeded, "\(document)")
         }
@@ -113,6 +114,18 @@ struct LimitTests {
             let body = Self.repeated(unit, byteCount / unit.utf8.count)
             let bytes = Array("<r>\(body)</r>".utf8)
             return { _ = Reading(bytes, limits: XMLLimits(depth: .max)) }
+        }
+        #expect(growth.isLinear, "\(growth)")
+    }
+
+    @Test("A namespace is as long as a name at most, and a longer one is not copied for each attribute of its tag")
+    func longNamespaces() async {
+        #expect(Reading("<a xmlns='\(Self.repeated("u", 1024))'><b/></a>").error == nil)
+        #expect(Reading("<a xmlns='\(Self.repeated("u", 1025))'/>").error?.code == .limitExceeded)
+        let growth = await ComplexityProbe.measure((1 << 12, 1 << 16)) { count in
+            let attributes = (0..<count / 16).map { " p:a\($0)=''" }.joined()
+            let bytes = Array("<a xmlns:p='\(Self.repeated("u", 4 * count))'\(attributes)/>".utf8)
+            return { #expect(Reading(bytes).error?.code == .limitExceeded) }
         }
         #expect(growth.isLinear, "\(growth)")
     }

@@ -57,7 +57,8 @@ public struct HTTPHeaders: Hashable, Sendable {
             if let newValue, let parsed, HTTPHeaders.rejection(of: name, parsed, newValue) == nil,
                 fields.count < HTTPHeaders.countLimit || fields.contains(parsed)
             {
-                fields[parsed] = newValue
+                // One field also for `Cookie`, which the other subscript of `HTTPFields` splits into any number of fields.
+                fields[values: parsed] = [newValue]
             } else {
                 if let parsed { fields[parsed] = nil }
                 if let newValue { append(name, newValue, parsed) }

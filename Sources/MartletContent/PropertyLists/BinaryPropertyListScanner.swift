@@ -19,6 +19,8 @@ struct BinaryPropertyListScanner {
     private var frames: [Frame] = []
     /// Whether each object is in a frame.
     private var isOpen: [Bool]
+    /// The number of bytes of texts and data that a decoder may still copy.
+    private var contentBudget: Int
 
     /// Reads the trailer of the list.
     init(_ bytes: [UInt8]) throws(PropertyListError) {
@@ -34,10 +36,13 @@ struct BinaryPropertyListScanner {
             tableOffset < trailer, objectCount <= (trailer - tableOffset) / offsetSize
         else { throw PropertyListError(reason: .malformed) }
         isOpen = [Bool](repeating: false, count: objectCount)
+        // Without shared objects, the texts and data are shorter than the list.
+        contentBudget = bytes.count + PropertyListScanner.sharedContentLimit
     }
 
     /// Follows all references from the top object, as a decoder does, and limits their number: with shared objects, a
-    /// short list can cause 2⁶⁴ visits.
+    /// short list can cause 2⁶⁴ visits. Also limits the bytes of texts and data, which a decoder copies for each
+    /// reference.
     mutating func check() throws(PropertyListError) {
         var visitCount = 1
         try visit(topObject)
@@ -74,7 +79,11 @@ struct BinaryPropertyListScanner {
             }
         guard unit > 0 else { return }
         let (start, count) = try counted(marker, at: offset + 1, unit: unit)
-        guard isContainer else { return }
+        guard isContainer else {
+            contentBudget -= count * unit
+            guard contentBudget >= 0 else { throw PropertyListError(reason: .tooLarge) }
+            return
+        }
         guard frames.count < PropertyListScanner.depthLimit else { throw PropertyListError(reason: .tooDeep) }
         isOpen[object] = true
         frames.append(Frame(object: object, position: start, end: start + count * unit))

@@ -10,6 +10,9 @@ package enum PropertyListScanner {
     static let depthLimit = 512
     /// The maximum number of objects that a decoder may visit.
     static let objectLimit = 1_000_000
+    /// The maximum size in bytes of texts and data that several references share: 64 MiB, enough for short keys and
+    /// values in all objects.
+    static let sharedContentLimit = 64 << 20
 
     /// Checks a list in the binary, XML or OpenStep format.
     package static func check(_ bytes: [UInt8]) throws(PropertyListError) {
@@ -92,6 +95,9 @@ public struct PropertyListError: Error, Hashable, Sendable, CustomStringConverti
         case tooDeep
         /// The list has more than a million objects, counting each reference to an object.
         case tooManyObjects
+        /// The texts and data of a binary list, counting each reference to them, are more than 64 MiB larger than the
+        /// list.
+        case tooLarge
         /// An array or a dictionary of a binary list contains itself.
         case cycle
         /// A binary list's trailer, count, offset or reference points outside the list, or a text is invalid in the
@@ -110,6 +116,7 @@ public struct PropertyListError: Error, Hashable, Sendable, CustomStringConverti
         switch reason {
         case .tooDeep: "the property list is nested more than \(PropertyListScanner.depthLimit) deep"
         case .tooManyObjects: "the property list has more than \(PropertyListScanner.objectLimit) objects"
+        case .tooLarge: "the property list shares too large texts or data"
         case .cycle: "an array or a dictionary of the property list contains itself"
         case .malformed: "the property list has an invalid reference, or does not match its byte order mark"
         }

@@ -47,7 +47,7 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
     /// receives: if the mapper decodes the body and fails, it must not be called again.
     var mapsErrors = true
 
-    /// The request as the caller made it, before redirects.
+    /// The last request of the call, after redirects and with the changes of middleware.
     public var request: HTTPRequest { storage.request }
     /// The URL of the response, after redirects, without user info.
     public var url: HTTPURL { storage.url }
@@ -94,14 +94,14 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
 
     init(_ storage: ExchangeStorage) { self.storage = storage }
 
-    /// The links of the `Link` fields (RFC 8288), in order, without malformed ones.
+    /// The links of the `Link` fields (RFC 8288), in order, without malformed ones. The number of links times the
+    /// length of ``url`` is at most 1 MiB; further links are omitted.
     public var links: [HTTPLink] { HTTPLink.links(in: storage.head.fields.values(of: "link"), base: url) }
 
     /// Returns the target of the first link with a relation, such as `next` for the next page of a list; `nil` without
     /// one. Relations are compared without regard to case.
     public func link(_ relation: String) -> HTTPURL? {
-        let wanted = relation.lowercased()
-        return links.first { $0.relations.contains(wanted) }?.url
+        HTTPLink.links(in: storage.head.fields.values(of: "link"), base: url, relation: relation).first?.url
     }
 
     /// A safe file name for the body: the name in `Content-Disposition`, else the last segment of the URL's path.

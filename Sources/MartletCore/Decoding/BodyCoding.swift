@@ -275,7 +275,7 @@ extension HTTPExchange {
             MediaType(field)?.essence ?? "invalid content type"
         }
         let parts = [type, byteCount.map { "\($0) bytes" }].compactMap { $0?.prefix(100) }
-        let reason = storage.head.reason.prefix(100)
+        let reason = DecodingErrorText.beginning(of: storage.head.reason.utf8, limit: 100)
         return "\(statusCode)\(reason.isEmpty ? "" : " \(reason)")"
             + (parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))")
     }
@@ -311,7 +311,8 @@ package final class PartDecoder: Sendable {
         _ type: Value.Type, from bytes: some Collection<UInt8>, _ name: @autoclosure () -> String
     ) throws -> Value {
         do { return try coding.decoder.value(type, from: Data(bytes)) } catch {
-            let name = name()
+            // The name may contain that of an event, which the server chooses.
+            let name = DecodingErrorText.beginning(of: name().utf8)
             throw coding.mapped(
                 HTTPError(
                     .decodingFailed, phase: .processingResponse,

@@ -234,7 +234,7 @@ struct ValidationSubject: Sendable {
         }
         let type = MediaType(field)
         guard !(type.map(list.accepts) ?? list.acceptsUntyped) else { return }
-        throw reject("“\(type?.essence ?? String(field.prefix(100)))”")
+        throw reject("“\(DecodingErrorText.beginning(of: (type?.essence ?? field).utf8, limit: 100))”")
     }
 
     /// Checks that a decoder accepts the content type.

@@ -312,10 +312,12 @@ public struct CassetteOptions: Sendable {
     /// The response after all matching entries were used; `.last` by default.
     public var repeats = Repeats.last
     /// The masked fields, and the masked items of queries and forms. By default the fields with credentials and
-    /// cookies, and the items of OAuth with secrets.
-    public var mask = SecretRedaction.standard.adding(queryItems: [
-        "access_token", "refresh_token", "id_token", "client_secret", "client_assertion", "password",
-    ])
+    /// cookies, and the items of OAuth with secrets. Requests that differ only in masked values match the same entries.
+    public var mask = SecretRedaction(
+        fields: SecretRedaction.standard.fields,
+        queryItems: [
+            "access_token", "refresh_token", "id_token", "client_secret", "client_assertion", "password",
+        ])
     /// The names of members of JSON bodies whose values are masked, at any depth and in any case; by default those of
     /// OAuth with secrets.
     public var secretJSONKeys: Set<String> = ["access_token", "refresh_token", "id_token", "client_secret"]

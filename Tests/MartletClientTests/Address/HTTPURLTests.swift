@@ -148,6 +148,8 @@ struct HTTPURLTests {
         }
         #expect(url.absoluteString == "https://ann:hunter2@h/p")
         #expect(url.withoutUserInfo.absoluteString == "https://h/p")
+        let tokens = try HTTPURL("https://h/p?a%5Btoken%5D=hunter2&b=1#c&access_token=hunter2")
+        #expect(tokens.redacted == "https://h/p?a%5Btoken%5D=***&b=1#c&access_token=***")
     }
 
     @Test("A URL without fragment has all other components, and equals the URL that was written without one")

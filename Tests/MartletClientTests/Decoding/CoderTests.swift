@@ -348,6 +348,28 @@ struct CoderTests {
         }
     }
 
+    @Test("The names and values of the body in a decoding error are escaped and shortened")
+    func hostileNames() async throws {
+        let name = #"\u001b[2J\n"# + String(repeating: "k", count: 10_000)
+        let body = String(repeating: #"{"\#(name)":"#, count: 6) + "1" + String(repeating: "}", count: 6)
+        let exchange = try await exchange(body.utf8, "application/json")
+        let error = try #require(
+            #expect(throws: HTTPError.self) {
+                try exchange.decode([String: [String: [String: [String: [String: [String: String]]]]]].self)
+            })
+        #expect(error.message.hasPrefix(#"the value at \u{1B}[2J\nkkk"#), "\(error)")
+        #expect(error.message.contains(#"….\u{1B}[2J"#), "\(error)")
+        #expect(error.message.contains("… of the body is not of type String"), "\(error)")
+        #expect(error.message.utf8.count < 2000)
+        struct Rejection: Error, CustomStringConvertible {
+            let description: String
+        }
+        let decoder = ClosureResponseDecoder<Int> { throw Rejection(description: "\u{1B}\n\($0.text)") }
+        let other = try #require(#expect(throws: HTTPError.self) { try exchange.decode(using: decoder) })
+        #expect(other.message.hasPrefix(#"the body cannot be decoded: \u{1B}\n{"#), "\(other)")
+        #expect(other.message.utf8.count < 2000)
+    }
+
     @Test(
         "Decoding accepts JSON, unlabeled bodies and unspecific types, and rejects other types first"
     )

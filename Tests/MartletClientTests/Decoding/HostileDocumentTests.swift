@@ -77,6 +77,15 @@ struct HostileDocumentTests {
         [marker, 0x13] + (0..<8).reversed().map { UInt8(truncatingIfNeeded: count >> (8 * UInt64($0))) }
     }
 
+    /// Returns an array of references to one text or data of so many bytes or UTF-16 code units.
+    private static func shared(_ marker: UInt8, _ count: Int, in referenceCount: Int) -> [UInt8] {
+        let references = (0..<referenceCount).flatMap { _ in reference(1) }
+        let bytes = [UInt8](repeating: 0x61, count: marker == 0x6F ? 2 * count : count)
+        return binary([
+            counted(0xAF, UInt64(referenceCount)) + references, counted(marker, UInt64(count)) + bytes,
+        ])
+    }
+
     private static let depth = 100_000
 
     private static var documents: [(String, [UInt8])] {
@@ -137,6 +146,9 @@ struct HostileDocumentTests {
                 "two to the fortieth as one array",
                 binary((1...40).map { [0xA2] + reference($0) + reference($0) } + [[0xA0]])
             ),
+            ("shared data", shared(0x4F, 1 << 16, in: 2000)),
+            ("a shared text", shared(0x5F, 1 << 16, in: 2000)),
+            ("a shared text in UTF-16", shared(0x6F, 1 << 15, in: 2000)),
             ("a reference to nothing", binary([[0xA1] + reference(500)])),
             ("a top object that is none", binary([[0xA0]], top: 9)),
             ("an offset outside", binary([[0xA1] + reference(1), [0xA0]], offsets: [8, 1 << 30])),
@@ -186,6 +198,7 @@ struct HostileDocumentTests {
             ("an array that contains itself", .cycle),
             ("a dictionary that contains itself", .cycle), ("two arrays that contain each other", .cycle),
             ("a deep binary list", .tooDeep), ("two to the fortieth as one array", .tooManyObjects),
+            ("shared data", .tooLarge), ("a shared text", .tooLarge), ("a shared text in UTF-16", .tooLarge),
             ("a reference to nothing", .malformed), ("an offset outside", .malformed),
             ("a count of \(UInt64.max) at 175", .malformed),
         ]
@@ -209,6 +222,8 @@ struct HostileDocumentTests {
         let shared = Self.binary([[0xA3] + [1, 1, 1].flatMap(Self.reference), Self.key])
         #expect(
             try await Self.exchange(shared).decode(using: .propertyList([String].self)) == ["a", "a", "a"])
+        let texts = Self.shared(0x5F, 100, in: 10_000)
+        #expect(try await Self.exchange(texts).decode(using: .propertyList([String].self)).count == 10_000)
         let utf16 = "<array><string>é</string></array>".utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
         let text = try await Self.exchange([0xFE, 0xFF] + utf16).decode(using: .propertyList([String].self))
         #expect(text == ["é"])

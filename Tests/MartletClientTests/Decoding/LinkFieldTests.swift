@@ -38,6 +38,17 @@ struct LinkFieldTests {
         #expect(links.map { "\($0.relations.joined(separator: " ")) \($0.url)" } == row.links)
     }
 
+    @Test("At a long URL, the number of links is limited, but each relation is found")
+    func longBase() throws {
+        let base = try HTTPURL("http://h/\(String(repeating: "d", count: 60_000))/")
+        let fields = [String(repeating: "<a>,", count: 2000), "</b>; rel=next"]
+        #expect(HTTPLink.links(in: fields, base: base).count == (1 << 20) / base.absoluteForm.utf8.count)
+        let next = HTTPLink.links(in: fields, base: base, relation: "NEXT")
+        #expect(next.map(\.url.absoluteString) == ["http://h/b"])
+        let short = try HTTPURL("http://h/")
+        #expect(HTTPLink.links(in: fields, base: short).count == 2001)
+    }
+
     @Test("A list is followed page by page")
     func pages() async throws {
         try await TestOrigin.withOrigin { request in

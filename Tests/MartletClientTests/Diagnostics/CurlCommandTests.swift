@@ -62,6 +62,20 @@ struct CurlCommandTests {
         #expect(request.curlCommand(mask: .none).contains("me:hunter2@h.example"))
     }
 
+    @Test("Query items and form items with the usual names of secrets are masked")
+    func tokens() throws {
+        let url = "https://h.example/?access_token=hunter2&a=1&X-Amz-Signature=hunter2&user%5Bpassword%5D=hunter2"
+        let form = HTTPBody.form([
+            QueryItem(name: "client_secret", value: "hunter2"), QueryItem(name: "refresh_token", value: "hunter2"),
+        ])
+        let command = try request(.post, url).curlCommand(body: form)
+        #expect(command.contains("?access_token=***&a=1&X-Amz-Signature=***&user%5Bpassword%5D=***'"))
+        #expect(command.contains("--data-raw 'client_secret=***&refresh_token=***'"))
+        let invalid = HTTPRequest(method: .get, scheme: "https", authority: "me@h.example", path: "/?token=hunter2")
+        #expect(invalid.curlCommand == "curl 'https://***@h.example/?token=***'")
+        #expect(try request(.post, url).curlCommand(body: form, mask: .none).contains("client_secret=hunter2"))
+    }
+
     @Test("Header fields, query items and form items can be declared secret")
     func declared() throws {
         let name = try #require(HTTPField.Name("X-Api-Key"))

@@ -119,6 +119,35 @@ struct HARLogTests {
         #expect(entry.response.headers.contains { $0.value.hasPrefix("sid=***; Path=/") })
     }
 
+    @Test(
+        "User info and tokens in a reference are masked",
+        arguments: [
+            ("//u:hunter2@h.example/", "//***@h.example/"), ("ftp://u:hunter2@h/", "ftp://***@h/"),
+            ("http://u:hunter2@h:99999/", "http://***@h:99999/"), ("/a?token=hunter2&b=1", "/a?token=***&b=1"),
+            ("a?b=1#access_token=hunter2&c=2", "a?b=1#access_token=***&c=2"),
+            ("#id_token=hunter2", "#id_token=***"), ("https://h/#b=1&code=hunter2", "https://h/#b=1&code=***"),
+            ("/@me", "/@me"), ("https://h:443/a?b=1", "https://h:443/a?b=1"), ("", ""),
+        ])
+    func references(value: String, shown: String) throws {
+        #expect(SecretRedaction.standard.value(of: .location, value) == shown)
+        #expect(SecretRedaction.none.value(of: .location, value) == value)
+        let link = try #require(HTTPField.Name("Link"))
+        #expect(
+            SecretRedaction.standard.value(of: link, "</b>; rel=last, <\(value)>; rel=next")
+                == "</b>; rel=last, <\(shown)>; rel=next")
+    }
+
+    @Test("A HAR log masks the usual names of secrets in the URL and in a form")
+    func tokens() async throws {
+        let entry = try await entry(
+            "HTTP/1.1 204 No Content\r\n\r\n", { try HTTPRequest(.post, $0, "/?a=1&access_token=hunter2") },
+            body: .form([QueryItem(name: "client_assertion", value: "hunter2")]))
+        #expect(!"\(entry)".contains("hunter2"))
+        #expect(entry.request.url.hasSuffix("/?a=1&access_token=***"))
+        #expect(entry.request.queryString.map(\.value) == ["1", "***"])
+        #expect(entry.request.postData?.text == "client_assertion=***")
+    }
+
     @Test("A cookie without a name is a value, which may be a secret: it is omitted")
     func namelessCookies() async throws {
         let entry = try await entry(
