@@ -182,14 +182,16 @@ package struct AuthenticationMachine: Sendable {
             failureCount += 1
             forget(sent)
         }
+        let isLast = failureCount >= max(1, sources.attemptLimit)
+        // Later calls would send the rejected token again, so it is replaced even if this request cannot be repeated.
+        if isRejected, !isLast, case .token(let token) = sent { return .refresh(after: token) }
         guard request.isRepeatable else { return .deliver }
         if isRejected {
-            guard failureCount < max(1, sources.attemptLimit) else {
+            guard !isLast else {
                 state.credentials = nil
                 if state.source == .tokens { state.source = .nothing }
                 return .deliver
             }
-            if case .token(let token) = sent { return .refresh(after: token) }
             state.credentials = nil
             state.source = .nothing
         } else if let credentials = state.credentials, let next = choose(credentials, parsed.challenges, request) {
@@ -223,10 +225,12 @@ package struct AuthenticationMachine: Sendable {
     }
 
     /// Decides on the token that ``AuthenticationDecision/refresh(after:)`` requested.
-    package mutating func received(token: String, after rejected: String) -> AuthenticationDecision {
+    package mutating func received(token: String, after rejected: String, for request: AuthenticatedRequest)
+        -> AuthenticationDecision
+    {
         self.token = token
         // The same token would be rejected again.
-        return token == rejected ? .deliver : .resend
+        return token == rejected || !request.isRepeatable ? .deliver : .resend
     }
 
     /// Whether the challenges mean that the field was wrong, and not only missing or stale.

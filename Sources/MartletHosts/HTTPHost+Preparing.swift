@@ -46,7 +46,7 @@ extension HTTPHost {
         let isAtHome = isHome(url)
         var options = self.options(merging: options, isAtHome: isAtHome).limited(to: timeout)
         if let validate { options.validator = validate }
-        if isAtHome, options.authentication == nil { options.authentication = authentication }
+        if isAtHome, options.authentication == nil { options.authentication = authentication.map(restricted) }
         if let user = url.user {
             if options.authentication == nil {
                 options.authentication = AuthenticationSettings(
@@ -87,8 +87,10 @@ extension HTTPHost {
     /// Returns the options of a call merged over the host's. Some options of the host apply only at its origin.
     private func options(merging own: RequestOptions?, isAtHome: Bool) -> RequestOptions {
         var base = options
+        if let authentication = base.authentication {
+            base.authentication = isAtHome ? restricted(authentication) : nil
+        }
         if !isAtHome {
-            if base.authentication != nil { base.authentication = nil }
             if base.idempotencyKey != nil { base.idempotencyKey = nil }
             if !base.trailers.isEmpty { base.trailers = HTTPHeaders() }
         }
@@ -111,9 +113,19 @@ extension HTTPHost {
         url.origin == base.origin || url.origin == session.settings.effective(base, options).origin
     }
 
-    /// Makes redirects to other origins drop the fields of the host.
+    /// Returns credentials whose handler does not answer the challenges of other origins after a redirect.
+    private func restricted(_ authentication: AuthenticationSettings) -> AuthenticationSettings {
+        let policy = options.redirects ?? session.configuration.redirects
+        guard let handler = authentication.handler, !policy.sendsCredentialsCrossOrigin else { return authentication }
+        let origins = [base.origin, session.settings.effective(base, options).origin]
+        var restricted = authentication
+        restricted.handler = { try await origins.contains($0.origin) ? handler($0) : nil }
+        return restricted
+    }
+
+    /// Makes redirects to other origins drop the fields and trailers of the host.
     private func restrictToOrigin(_ options: inout RequestOptions) {
-        let names = secretFieldNames
+        let names = secretFieldNames.union(self.options.trailers.lazy.map(\.name))
         guard !names.isEmpty else { return }
         var policy = options.redirects ?? session.configuration.redirects
         guard policy.followsRedirects, !policy.sendsCredentialsCrossOrigin, !names.isSubset(of: policy.fieldsOfOrigin)

@@ -239,7 +239,7 @@ package final class BodyReader: Sendable {
             case .stored(let body):
                 bytes = try await body.next(for: call, control: control, deadline: state.withLock(\.deadline))
             case .made(let body):
-                bytes = try await body.next()
+                bytes = try await body.next(until: state.withLock(\.deadline))
                 if body.isCounted { return bytes }
             }
             if let bytes { control.bodyReceived(bytes.count) }
@@ -385,6 +385,9 @@ package final class BodyReader: Sendable {
         }
         body += piece
     }
+
+    /// Limits each later wait for bytes.
+    func end(by deadline: MonotonicTime) { state.withLock { $0.deadline = deadline } }
 
     /// Returns the beginning of a body whose rest is not needed: at most `limit` bytes, as far as they arrive in time.
     func beginning(upTo limit: Int, within timeout: Duration) async -> [UInt8] {

@@ -222,7 +222,7 @@ package final class Call: Sendable {
             // The caller's credentials are for the former origin. Fields that the code has set for the new one are
             // kept.
             for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] { fields[name] = nil }
-            options.omittedFields.formUnion(redirectPolicy.defaultsOfOrigin)
+            options.leaveOrigin(redirectPolicy)
         }
         let call = try Call(
             request.method, fields, url: url, body: body, options: options, settings: settings,
@@ -240,8 +240,7 @@ package final class Call: Sendable {
         var options = options
         if redirect.dropsBody { options.trailers = HTTPHeaders() }
         if redirect.leavesOrigin, !rule.policy.sendsCredentialsCrossOrigin {
-            // The session's default fields are meant for the origin of the call.
-            options.omittedFields.formUnion(rule.policy.defaultsOfOrigin)
+            options.leaveOrigin(rule.policy)
         }
         return try Call(
             redirect.method, rule.fields(fields, after: redirect), url: redirect.url,
@@ -304,6 +303,8 @@ package struct RequestAdditions: Equatable, Sendable {
     package var identity: String?
     /// The fields of the cache: conditions, and directives for intermediate caches.
     package var cacheFields = FieldBlock()
+    /// The names of the fields that instruments have set, in lower case. They differ from call to call.
+    package var tracingFields: Set<String> = []
     /// The reason why the request may not be sent; `nil` if it may.
     package var networkDenial: NetworkDenial?
     /// Whether the body waits until the server has accepted or declined it (RFC 9110 §10.1.1).
@@ -333,4 +334,13 @@ enum CallNumber {
 
     /// Returns the next number; the first is 1.
     static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
+}
+
+extension RequestOptions {
+    /// Removes what is meant for the former origin: the session's default fields, and secret trailers.
+    fileprivate mutating func leaveOrigin(_ policy: RedirectPolicy) {
+        omittedFields.formUnion(policy.defaultsOfOrigin)
+        guard hasTrailers else { return }
+        for name in policy.fieldsOfOrigin { trailers[name] = nil }
+    }
 }

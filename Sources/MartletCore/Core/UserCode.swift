@@ -40,6 +40,7 @@ package struct UserCode: Sendable {
     ///   - name: The name of the code, for the error at the total timeout.
     ///   - phase: The call's phase, for that error.
     ///   - exchange: The exchange whose connection the call holds.
+    ///   - deadline: An end of the wait before the call's total timeout; `nil` for none.
     ///   - sentCount: The number of requests that the call has sent, read at the timeout.
     ///   - request: For middleware, which sends the requests of the call: returns the state of its request at the
     ///     timeout. The error of that request is preferred, because it has the phase and reports whether the request
@@ -47,6 +48,7 @@ package struct UserCode: Sendable {
     /// - Throws: Any error of the code; `CancellationError`; ``HTTPError/Code/timedOut``.
     package func run<Value: Sendable>(
         _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange? = nil,
+        until deadline: MonotonicTime? = nil,
         sentCount: @autoclosure () -> Int = 0, request: (() -> RequestState)? = nil,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -57,7 +59,7 @@ package struct UserCode: Sendable {
         let task = start(body, outcome)
         // No effect if the code has returned.
         defer { task.cancel() }
-        switch await wait(for: outcome, until: call.totalDeadline) {
+        switch await wait(for: outcome, until: min(deadline ?? .distantFuture, call.totalDeadline)) {
         case .value(let result):
             // The code may have ended the call itself, before it started to wait.
             if control.isCancelled { throw CancellationError() }

@@ -70,6 +70,10 @@ package final class AuthenticationStage: CallStage {
     private func isChallenged(by answer: StreamedResponse, _ call: Call, _ flow: inout AuthenticationFlow) async throws
         -> Bool
     {
+        // A stored response proves nothing about this request, and its `nextnonce` is old (RFC 7616 §3.5).
+        guard answer.head.status == 401 || answer.source == .network || answer.source == .middleware else {
+            return false
+        }
         let exchange = answer.channel.heldExchange
         var authenticated = call.authenticated
         if answer.head.status == 401 {
@@ -163,7 +167,7 @@ package struct AuthenticationFlow {
                 let token = try await run("the refresh of the bearer token", .processingResponse, exchange) {
                     try await tokens.refresh(after: rejected)
                 }
-                decision = machine.received(token: token, after: rejected)
+                decision = machine.received(token: token, after: rejected, for: request)
             }
         }
     }

@@ -200,16 +200,19 @@ package final class MiddlewareBody: Sendable {
         base?.trailers ?? (source as? BytesSource)?.trailers.map { FieldBlock($0) }
     }
 
-    func next() async throws -> [UInt8]? {
+    /// Returns the next piece; throws an error if there is none at the deadline.
+    func next(until deadline: MonotonicTime?) async throws -> [UInt8]? {
         let (source, name) = (source, "the body of a middleware's response")
+        let reader = source as? BodyReader
+        if let deadline { reader?.end(by: deadline) }
         while true {
-            let isOwn = source is BodyReader || source is BytesSource
+            let isOwn = reader != nil || source is BytesSource
             let piece =
                 isOwn
                 ? try await source.next()
-                : try await userCode.run(name, .receivingBody, holding: base?.channel.heldExchange, sentCount: 1) {
-                    try await source.next()
-                }
+                : try await userCode.run(
+                    name, .receivingBody, holding: base?.channel.heldExchange, until: deadline, sentCount: 1
+                ) { try await source.next() }
             if piece?.isEmpty != true { return piece }
         }
     }

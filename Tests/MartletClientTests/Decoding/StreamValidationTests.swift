@@ -75,6 +75,34 @@ struct StreamValidationTests {
         }
     }
 
+    @Test("The limit applies to bodies that middleware reads, wraps or makes", arguments: 0..<3)
+    func stalledBodyOfMiddleware(kind: Int) async throws {
+        let script = ServerScript(
+            .expectRequestHead, .send("HTTP/1.1 500 No\r\nContent-Length: 10\r\n\r\nabc"), .stall)
+        try await TestOrigin.withOrigin(scripts: script) { origin in
+            let session = HTTPSession.own {
+                $0.timeouts.idle = nil
+                $0.middleware = [
+                    ClosureMiddleware { request, _, next in
+                        var response = try await next(request)
+                        let body = try #require(response.body)
+                        switch kind {
+                        case 0: for try await _ in body { break }
+                        case 1: response.setBody(body)
+                        default: response.setBody(AsyncStream<[UInt8]> { _ = $0.yield(Array("abc".utf8)) })
+                        }
+                        return response
+                    }
+                ]
+            }
+            let start = ContinuousClock.now
+            let error = try await rejection(origin, session, .success)
+            #expect(ContinuousClock.now - start < TestTimeouts.ending)
+            #expect(error.code == .unacceptableStatus)
+            try await origin.recorder.waitForOpenConnections(atMost: 0)
+        }
+    }
+
     @Test("A stream's announced size and its validation closure are checked before the body")
     func sizeAndClosure() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(100))) { origin in

@@ -98,4 +98,27 @@ struct HostSecretTests {
             #expect(try await api.get("x", options: options).text.contains("Bearer t"))
         }
     }
+
+    @Test("The handler of a host is not asked for the credentials of another origin after a redirect")
+    func handler() async throws {
+        let challenge: OriginHandler.Respond = { request in
+            request.headers["Authorization"] == nil
+                ? OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=x"]) : .text("in")
+        }
+        try await TestOrigin.withOrigin(respond: challenge) { other in
+            let place = other.url("/there")
+            try await TestOrigin.withOrigin { request in
+                request.path == "/go" ? .redirect(to: place) : try await challenge(request)
+            } run: { home in
+                let handled = AuthenticationSettings(handler: { _ in .basic(user: "me", password: "pw") })
+                let api = try HTTPSession.own().host(home.base)
+                let ofOptions = api.with { $0.options.authentication = handled }
+                for api in [api.with { $0.authentication = handled }, ofOptions] {
+                    #expect(try await api.get("x").text == "in")
+                    #expect(try await api.get("go").statusCode == 401)
+                }
+                #expect(other.requests.allSatisfy { $0.headers["Authorization"] == nil })
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 import Martlet
 import MartletTesting
+import MartletTransport
 import Synchronization
 import Testing
 
@@ -147,5 +148,82 @@ struct AuthenticationSessionTests {
             request.headerFields[.authorization] = "Mine x"
             #expect(try await session.send(request).text == "Mine x")
         }
+    }
+
+    @Test("A server proves its identity in each response, and a response from the cache is not such a proof")
+    func storedProof() async throws {
+        @Sendable func hash(_ text: String) throws -> String {
+            String(decoding: MessageDigest.hexadecimal(try MessageDigest.digest(.md5, of: text.utf8)), as: UTF8.self)
+        }
+        try await TestOrigin.withOrigin { request in
+            guard let sent = request.headers["Authorization"] else {
+                return OriginResponse(401, headers: ["WWW-Authenticate": "Digest realm=r, nonce=n, qop=\"auth\""])
+            }
+            func parameter(_ name: String) -> String {
+                let field = sent.split { ", ".contains($0) }.first { $0.hasPrefix("\(name)=") } ?? ""
+                return field.dropFirst(name.count + 1).filter { $0 != "\"" }
+            }
+            let (count, nonce) = (parameter("nc"), parameter("cnonce"))
+            let proof = try hash("\(hash("u:r:p")):n:\(count):\(nonce):auth:\(hash(":\(request.target)"))")
+            return OriginResponse(
+                200,
+                headers: [
+                    "Cache-Control": "max-age=600",
+                    "Authentication-Info": "rspauth=\"\(proof)\", cnonce=\"\(nonce)\", nc=\(count), qop=auth",
+                ], body: .text("ok"))
+        } run: { origin async throws in
+            let session = HTTPSession.own {
+                $0.cache = .memoryOnly()
+                $0.authentication.credentials = .digest(user: "u", password: "p")
+            }
+            for source in [HTTPExchange.Source.network, .cache, .cache] {
+                let exchange = try await session.get(origin.url("/a"))
+                #expect(exchange.text == "ok" && exchange.source == source)
+            }
+            #expect(try await session.get(origin.url("/b")).text == "ok")
+            #expect(origin.requests.count == 3)
+        }
+    }
+
+    @Test("A rejected token is replaced for later requests, even if the body of its request cannot be sent again")
+    func onceWithToken() async throws {
+        try await TestOrigin.withOrigin { request in
+            _ = try await request.collectText()
+            return request.headers["Authorization"] == "Bearer new" ? .text("ok") : OriginResponse(401)
+        } run: { origin async throws in
+            let session = HTTPSession.own { $0.authentication = .bearer("old") { "new" } }
+            for status in [401, 200] {
+                let exchange = try await session.post(origin.url(), body: .once(Pieces("hello"), length: 5))
+                #expect(exchange.statusCode == status)
+            }
+            #expect(origin.requests.count == 2)
+        }
+    }
+
+    @Test("Secret trailers, and those of a host, are not sent to another origin")
+    func trailers() async throws {
+        let seen = Mutex<[OriginFields]>([])
+        try await TestOrigin.withOrigin { request in
+            _ = try await request.collectText()
+            let trailers = request.body.trailers
+            seen.withLock { $0.append(trailers) }
+            return .text("there")
+        } run: { other async throws in
+            let place = other.url("/")
+            try await TestOrigin.withOrigin { request in
+                _ = try await request.collectText()
+                return .redirect(to: place, status: 307)
+            } run: { home async throws in
+                let name = try #require(HTTPField.Name("X-Signature"))
+                let session = HTTPSession.own { $0.redirects.secretFields = [name] }
+                var options = RequestOptions()
+                options.trailers = ["X-Signature": "secret", "X-Sum": "6"]
+                let body = HTTPBody.stream { Pieces("hello") }
+                #expect(try await session.post(home.url(), body: body, options: options).text == "there")
+                let api = try HTTPSession.own().host(home.base).with { $0.options.trailers = ["X-Key": "secret"] }
+                #expect(try await api.post("x", body: body).text == "there")
+            }
+        }
+        #expect(seen.withLock { $0.map { $0.map(\.name) } } == [["X-Sum"], []])
     }
 }
