@@ -15,7 +15,8 @@ extension CacheHandler {
             if error is CancellationError, !isFirst { return nil }
             throw error
         case .stored(let response, let answer, let network):
-            guard isFirst || member.wasEarly else { return nil }
+            // The requests may differ in the fields of tracing.
+            guard isFirst || member.wasEarly && VaryRule.matches(response.head, request) else { return nil }
             let provenance = ResponseCacheInfo(
                 .validatedCache, answer.status, transfer: isFirst ? network : nil, setCookies: network.setCookies)
             let result = try await make(answer, of: response, provenance)
@@ -80,9 +81,9 @@ extension CacheHandler {
 
     func makeFlight(isUnattended: Bool) -> CacheFlight {
         // A validation in the background is not part of a call, so it is not traced.
-        let (store, epoch, url) = (cache.store, epoch, request.key.url)
+        let (store, epoch, key) = (cache.store, epoch, request.key)
         return CacheFlight(loop: core.loop, tracer: isUnattended ? nil : control.tracer, isUnattended: isUnattended) {
-            store.holds(epoch, for: url)
+            store.holds(epoch, for: key)
         }
     }
 
@@ -113,29 +114,38 @@ extension CacheHandler {
         }
     }
 
-    /// Validates a response that was served stale. Concurrent requests share the validation (RFC 5861 §3).
-    func revalidate() {
+    /// Validates a response that was served stale. All requests that it serves share the validation (RFC 5861 §3).
+    func revalidate(_ response: StoredResponse) {
+        guard cache.beginValidation(of: response) else { return }
         let key = makeKey()
         let flight = core.flights.startDetached(key) { makeFlight(isUnattended: true) }
-        guard let flight else { return }
+        guard let flight else { return cache.endValidation(of: response) }
         guard let number = core.calls.enter(flight.control, call, .data) else {
             // The session accepts no more calls; requests that have joined are sent separately.
             flight.decide(.failed(CancellationError()))
+            cache.endValidation(of: response)
             return core.flights.end(key, flight)
         }
         cache.count(\.revalidations)
-        start(flight, as: key) { [core] in core.calls.leave(number) }
+        start(flight, as: key) { [core, cache] in
+            cache.endValidation(of: response)
+            core.calls.leave(number)
+        }
     }
 
     // MARK: Requests that bypass the store
 
     /// Returns the response to a request that is not shared: for a range or a head, or with the caller's conditions.
     mutating func direct(_ fields: FieldBlock) async throws -> StreamedResponse {
+        let seen = cache.store.changeEpoch
         let sent = cache.store.requestTime(for: request.key.url, now: .now)
         let network = try await send(fields)
         let decider = cache.decider(request, after: decision, found)
         let decided = decider.received(network.head, requestTime: sent, responseTime: .now)
-        _ = await cache.carryOut(decided, found, epoch, on: core.loop)
+        if !network.isFromUnverifiedServer(dialer) {
+            _ = await cache.carryOut(
+                decided, for: request, found, epoch, since: seen, on: core.loop, until: call.totalDeadline)
+        }
         var fallback: StaleFallback?
         if case .staleOnError = decided.delivery { fallback = try await staleFallback(for: network) }
         if fallback == nil { cache.count(request.isNoStore ? \.bypasses : \.misses) }
@@ -162,7 +172,11 @@ extension CacheHandler {
             @Sendable func invalidate() {
                 for target in targets { store.invalidate(CacheKey(url: target, partition: partition), others: now) }
             }
-            if cache.isTransient { invalidate() } else { _ = await StoreWork.run(in: store, on: core.loop, invalidate) }
+            if cache.isTransient {
+                invalidate()
+            } else {
+                _ = await StoreWork.run(in: store, on: core.loop, until: call.totalDeadline, invalidate)
+            }
         }
         cache.count(\.bypasses)
         var status = CacheStatus.nothing

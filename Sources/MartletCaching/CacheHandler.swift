@@ -63,7 +63,7 @@ struct CacheHandler {
             case .serve(let answer), .serveStaleWhileRevalidating(let answer, _), .serveThenValidate(let answer, _):
                 do {
                     let result = try await stored(answer)
-                    if case .serveStaleWhileRevalidating = decision { revalidate() }
+                    if case .serveStaleWhileRevalidating = decision { revalidate(found[answer.variant]) }
                     return result
                 } catch let error as HTTPError where error.code == .cachedBodyCorrupted {
                     // The entry may still exist: the file system failed to read it, and may fail again.
@@ -106,7 +106,7 @@ struct CacheHandler {
     /// Removes stored responses with the statuses that caused a retry of the request.
     private func removeUnwanted() async {
         let (store, key, statuses) = (cache.store, request.key, unwantedStatuses)
-        _ = await StoreWork.run(in: store, on: core.loop) {
+        _ = await StoreWork.run(in: store, on: core.loop, until: call.totalDeadline) {
             for response in store.all(key) where statuses.contains(response.variant.head.status) {
                 store.remove(response)
             }
@@ -157,7 +157,7 @@ struct CacheHandler {
         if case .file(let reader, let range) = body {
             // The first bytes are read before anything is returned: if they are damaged, it is a miss.
             let limit = Int(min(CachedBody.pieceByteCount, range.upperBound - range.lowerBound))
-            ahead = try await CachedBody.read(reader, at: range.lowerBound, limit, for: call)
+            ahead = try await CachedBody.read(reader, at: range.lowerBound, limit, for: call, control, on: core.loop)
         }
         let codings: [ContentCoding]
         do throws(ContentDecodingError) {
@@ -209,7 +209,7 @@ struct CacheHandler {
         let response = found[answer.variant]
         let made: StreamedResponse
         do { made = try await make(answer, of: response, ResponseCacheInfo(.staleCache, answer.status)) } catch let
-            error as HTTPError where error.code == .cachedBodyCorrupted
+            error as HTTPError where error.code == .cachedBodyCorrupted || error.code == .timedOut
         { return nil }
         let (cache, url, count) = (cache, request.key.url, answer.byteCount(of: response))
         return { [control] in

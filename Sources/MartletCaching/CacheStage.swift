@@ -82,7 +82,8 @@ extension SessionConfiguration {
     /// Whether equal GET requests that run at the same time share one transfer in a session without a ``cache``;
     /// `false` by default. With a cache they always do.
     ///
-    /// Requests are equal if their URL, credentials, fields, timeouts, priority, bandwidth limit and route are equal.
+    /// Requests are equal if their URL, credentials, fields (without those of a tracer), timeouts, priority, bandwidth
+    /// limit and route are equal.
     /// Each call has its own total timeout, progress and cancellation. The transfer ends with the last call, and all
     /// calls throw its error. The rules are those of a cache (RFC 9111 §4): a response with `no-store`, `no-cache` or
     /// `max-age=0` is only for the first call. The other calls send their own requests, and for a minute, no call waits
@@ -102,6 +103,18 @@ extension RequestOptions {
     var takesPreview: Bool {
         get { self[PreviewKey.self] ?? false }
         set { self[PreviewKey.self] = newValue ? true : nil }
+    }
+}
+
+extension StreamedResponse {
+    /// Whether the server's certificate was not verified for the host of the URL. Such a response is only for its call:
+    /// it changes nothing that is stored, because calls that verify the server would be served the result.
+    func isFromUnverifiedServer(_ dialer: Dialer) -> Bool {
+        // HTTPS requests are never forwarded, so a TLS connection is that of the server.
+        guard call.url.scheme == .https else { return false }
+        let tls = dialer.settings.tls.settings(for: call.url.host)
+        return !tls.verifiesHostName || tls.trust.acceptsAnyCertificate
+            || channel.heldExchange?.connection.stream.information.tls?.acceptedError != nil
     }
 }
 

@@ -97,14 +97,16 @@ final class CachedBody: StoredBody {
             let piece = bytes.prefix(4 * Int(CachedBody.pieceByteCount))
             state.withLock { $0.source = .bytes(bytes[piece.endIndex...]) }
             return Array(piece)
-        case .file(let reader, let range): return try await read(reader, range, for: call, control)
+        case .file(let reader, let range):
+            return try await read(reader, range, for: call, control, deadline ?? .distantFuture)
         case .transfer(let member): return try await member.next(for: call, control, until: deadline ?? .distantFuture)
         }
     }
 
-    private func read(_ reader: EntryReader, _ range: Range<UInt64>, for call: Call, _ control: TransferControl)
-        async throws -> [UInt8]?
-    {
+    private func read(
+        _ reader: EntryReader, _ range: Range<UInt64>, for call: Call, _ control: TransferControl,
+        _ deadline: MonotonicTime
+    ) async throws -> [UInt8]? {
         guard !range.isEmpty else { return nil }
         var bytes = state.withLock { state in
             defer { state.ahead = [] }
@@ -112,7 +114,8 @@ final class CachedBody: StoredBody {
         }
         if bytes.isEmpty {
             let limit = Int(min(CachedBody.pieceByteCount, range.upperBound - range.lowerBound))
-            bytes = try await CachedBody.read(reader, at: range.lowerBound, limit, for: call)
+            bytes = try await CachedBody.read(
+                reader, at: range.lowerBound, limit, for: call, control, until: deadline, on: loop)
             if control.isCancelled { throw CancellationError() }
         }
         state.withLock { state in
@@ -124,9 +127,14 @@ final class CachedBody: StoredBody {
     }
 
     /// Reads from a file, on a worker if it might have to wait for the disk.
-    static func read(_ reader: EntryReader, at offset: UInt64, _ limit: Int, for call: Call) async throws -> [UInt8] {
+    static func read(
+        _ reader: EntryReader, at offset: UInt64, _ limit: Int, for call: Call, _ control: TransferControl,
+        until deadline: MonotonicTime = .distantFuture, on loop: EventLoop
+    ) async throws -> [UInt8] {
         if let bytes = reader.readNonBlocking(at: offset, limit: limit), !bytes.isEmpty { return bytes }
-        let read = await BlockingThreadPool.shared.run { try? reader.read(at: offset, limit: limit) }
+        let read = try await call.reading(control, until: deadline, on: loop) {
+            try? reader.read(at: offset, limit: limit)
+        }
         guard let read, !read.isEmpty else { throw damage(call) }
         return read
     }
@@ -154,5 +162,29 @@ final class CachedBody: StoredBody {
         HTTPError(
             .cachedBodyCorrupted, phase: .receivingBody,
             message: "the cached body is corrupt or unreadable; repeat the request", method: call.method, url: call.url)
+    }
+}
+
+extension Call {
+    /// Reads from the store on a worker. Because the disk may hang, a cancellation, the total timeout and the deadline
+    /// end the wait; the closure continues.
+    /// - Throws: ``HTTPError`` at the total timeout or the deadline; `CancellationError`.
+    func reading<Value: Sendable>(
+        _ control: TransferControl, until deadline: MonotonicTime, on loop: EventLoop,
+        _ read: @escaping @Sendable () -> Value
+    ) async throws -> Value {
+        let (outcome, began) = (OneShot<Value>(), MonotonicTime.now())
+        BlockingThreadPool.shared.submit { outcome.fulfill(read()) }
+        let wait = control.beginWait { outcome.interrupt() }
+        defer { control.endWait(wait) }
+        switch await outcome.waitUnlessCancelled(until: min(totalDeadline, deadline), on: loop) {
+        case .value(let value): return value
+        case .interrupted: throw CancellationError()
+        case .timedOut:
+            let isTotal = MonotonicTime.now() >= totalDeadline
+            throw timedOut(
+                .receivingBody, "while the stored body was read", sentCount: requestCount,
+                timeout: isTotal ? .total : .idle, since: isTotal ? nil : began)
+        }
     }
 }

@@ -95,6 +95,8 @@ public final class ResponseCache: Sendable {
     public let directory: FilePath?
     /// The counters, updated by all users of the cache.
     private let counts = Mutex(Statistics())
+    /// The bodies whose responses are being validated in the background.
+    private let validating = Mutex<Set<UInt64>>([])
     private let emitter: CacheEventEmitter
     private let work: Task<Void, Never>?
 
@@ -105,7 +107,9 @@ public final class ResponseCache: Sendable {
     ///   - path: The directory: accessible only by the user (mode 0700), and new, empty, or that of a cache. Files that
     ///     other programs add later are ignored.
     ///   - memory: The limit of the tier in memory, 32 MiB by default; 0 for none.
-    ///   - disk: The maximum size on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
+    ///   - disk: The maximum size on disk, in allocated blocks; 256 MiB by default. It is never exceeded if only one
+    ///     process uses the directory. With several, each body that is being received may exceed it by 1 MiB (on tmpfs
+    ///     by its length).
     /// - Throws: ``CacheDirectoryError`` if others own or can access the directory, or it has files of another program.
     public static func at(
         _ path: some FilePathConvertible, memory: ByteCount = .mebibytes(32), disk: ByteCount = .mebibytes(256),
@@ -222,20 +226,50 @@ public final class ResponseCache: Sendable {
     }
 
     /// Applies a decision to the stored responses. It does not wait for a directory that another process blocks.
+    /// - Parameters:
+    ///   - found: The stored responses of the decision, found in `epoch`.
+    ///   - seen: The epoch of changes when the request was sent.
     /// - Returns: The responses whose new heads were stored, by index.
     func carryOut(
-        _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLog.Epoch, on loop: EventLoop
+        _ decided: ResponseDecision, for request: CacheRequest, _ found: [StoredResponse],
+        _ epoch: InvalidationLog.Epoch, since seen: InvalidationLog.Epoch, on loop: EventLoop,
+        until end: MonotonicTime = .distantFuture
     ) async -> [Int: StoredResponse] {
-        guard !decided.freshened.isEmpty || !decided.removed.isEmpty else { return [:] }
-        let stored = await StoreWork.run(in: store, on: loop) { () -> [Int: StoredResponse] in
+        var hasMore = false
+        if case .reject = decided.storage, decided.isSuperseding, !isTransient {
+            store.supersede(request.key)
+            hasMore = store.hasChanged(request.key.url, since: seen)
+        }
+        guard !decided.freshened.isEmpty || !decided.removed.isEmpty || hasMore else { return [:] }
+        let stored = await StoreWork.run(in: store, on: loop, until: end) { [hasMore] () -> [Int: StoredResponse] in
             var stored: [Int: StoredResponse] = [:]
             for head in decided.freshened {
                 stored[head.variant] = self.store.freshen(found[head.variant], to: head.head, epoch: epoch)
             }
             self.removeNow(decided.removed.map { found[$0] })
+            // Others may have been stored while the request was running.
+            if hasMore { self.removeNow(self.matches(for: request, besides: found)) }
             return stored
         }
         return stored ?? [:]
+    }
+
+    /// Returns the stored responses that match a request, without those that were found before; it blocks on files.
+    private func matches(for request: CacheRequest, besides found: [StoredResponse]) -> [StoredResponse] {
+        let known = Set(found.map(\.representation))
+        let stored = store.all(request.key)
+        return VariantRule.matching(request, stored.map(\.variant)).map { stored[$0] }.filter {
+            !known.contains($0.representation)
+        }
+    }
+
+    /// Begins a validation in the background; false if one of the same response is running.
+    func beginValidation(of response: StoredResponse) -> Bool {
+        validating.withLock { $0.insert(response.representation).inserted }
+    }
+
+    func endValidation(of response: StoredResponse) {
+        _ = validating.withLock { $0.remove(response.representation) }
     }
 
     /// Removes responses that are out of date.

@@ -80,7 +80,7 @@ final class CacheDriver {
         for index in decided.removed { disk.remove(exchange.readers[index]) }
         if case .store(let head) = decided.storage, let writer = disk.begin(head) {
             writer.append(Array(body.utf8))
-            writer.commit { invalidations.holds(exchange.epoch, for: exchange.request.key.url) }
+            writer.commit { _ in invalidations.holds(exchange.epoch, for: exchange.request.key) }
         }
         switch decided.delivery {
         case .network: return StreamedResponse(head: response, body: body)

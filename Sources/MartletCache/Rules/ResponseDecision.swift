@@ -23,6 +23,9 @@ package struct ResponseDecision: Equatable, Sendable {
     package private(set) var removed: [Int] = []
     /// The stored responses, by index, that are out of date, and are removed if the new response is not stored.
     package private(set) var superseded: [Int] = []
+    /// Whether all earlier responses that match the request are out of date if the new response is not stored: also
+    /// those that the decision does not know.
+    package private(set) var isSuperseding = false
     /// The status for `Cache-Status`, before anything is stored.
     package let status: CacheStatus
 }
@@ -60,21 +63,25 @@ package struct CacheUpdateRule: Sendable {
         let matching = VariantRule.matching(request, variants)
         if request.method == "HEAD" { return headed(response, matching, status, freshen) }
         let storage = StorageDecision(response, to: request, requestTime: requestTime, responseTime: responseTime)
-        let isSuperseded = request.method == "GET" && StatusRule.supersedes(response.status)
-        let superseded = isSuperseded && !request.hasRange ? matching : []
+        let isSuperseding =
+            request.method == "GET" && StatusRule.supersedes(response.status) && !request.hasRange
+        let superseded = isSuperseding ? matching : []
         guard case .store(let head) = storage else {
-            return ResponseDecision(storage: storage, removed: superseded, status: status)
+            return ResponseDecision(
+                storage: storage, removed: superseded, isSuperseding: isSuperseding, status: status)
         }
         // The caller receives the response, and it is not stored.
         if request.isConditional || request.hasRange {
             let rejection: StorageRejection = request.hasRange ? .range : .condition
-            return ResponseDecision(storage: .reject(rejection), removed: superseded, status: status)
+            return ResponseDecision(
+                storage: .reject(rejection), removed: superseded, isSuperseding: isSuperseding, status: status)
         }
         if response.status >= 500, !matching.isEmpty {
             return ResponseDecision(storage: .reject(.error), status: status)
         }
         status.timeToLive = Freshness(of: head, now: responseTime, defaults: policy.defaults).timeToLive
-        return ResponseDecision(storage: storage, superseded: superseded, status: status)
+        return ResponseDecision(
+            storage: storage, superseded: superseded, isSuperseding: isSuperseding, status: status)
     }
 
     /// Decides about a failed request: the stored response that may replace the error, or `nil`.

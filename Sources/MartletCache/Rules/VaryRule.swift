@@ -111,6 +111,23 @@ package enum VariantRule {
         return (displaced + oldestFirst.prefix(excess)).sorted()
     }
 
+    /// Whether a stored response that a new one would replace is more recent (RFC 9111 §4): by `Date`, then by the time
+    /// of its request. It is not if it was received before the request of the new one was sent.
+    /// - Parameter now: The current time. Responses received after it are ignored: the clock was set back.
+    package static func isOutdated(_ new: StoredHead, by heads: [StoredHead], now: WallTime) -> Bool {
+        displaced(by: new, in: heads, limit: .max).contains { index in
+            let stored = heads[index]
+            guard stored.key == new.key, new.requestTime <= stored.responseTime, stored.responseTime <= now else {
+                return false
+            }
+            return recency(of: stored) > recency(of: new)
+        }
+    }
+
+    private static func recency(of head: StoredHead) -> (Int64, WallTime, WallTime) {
+        (MessageDates(head.fields, received: head.responseTime).date, head.requestTime, head.responseTime)
+    }
+
     /// Sorts indices by `Date`, then by time of receipt, then by index, the newest first.
     static func newestFirst(_ indices: [Int], _ variants: [StoredVariant]) -> [Int] {
         guard indices.count > 1 else { return indices }

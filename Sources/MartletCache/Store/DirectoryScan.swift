@@ -6,8 +6,8 @@ struct DirectoryScan: Sendable {
     private(set) var entries: [(record: DiskIndex.Record, time: Int64)] = []
     /// Bodies without an entry: a process ended after storing one and before storing its entry.
     private(set) var orphans: [(name: EntryName, generation: UInt64)] = []
-    /// Files that were being written, or still are.
-    private(set) var temporaries: [UInt64] = []
+    /// Files that were being written, or still are, with their sizes on disk.
+    private(set) var temporaries: [UInt64: UInt64] = [:]
     /// The size of all files of the cache, in bytes.
     private(set) var byteCount: UInt64 = 0
     /// The size of the directory itself, which grows with the names in it.
@@ -31,7 +31,7 @@ struct DirectoryScan: Sendable {
                 let record = DiskIndex.Record(name: name, byteCount: allocated, identity: status.identity)
                 entries.append((record, status.modificationTime))
             case .body(let name, let generation): bodies[name, default: []].append((generation, allocated))
-            case .temporary(let number): temporaries.append(number)
+            case .temporary(let number): temporaries[number] = allocated
             case .index, .lock: break
             }
         }
@@ -49,6 +49,13 @@ struct DirectoryScan: Sendable {
             }
         }
         for (name, candidates) in bodies { orphans += candidates.map { (name, $0.generation) } }
+    }
+
+    /// Returns the size of all files, with the space that was reserved for temporary files and is not allocated yet.
+    func byteCount(with reserved: [UInt64: UInt64]) -> UInt64 {
+        reserved.reduce(byteCount) { sum, file in
+            sum &+ (file.value - min(file.value, temporaries[file.key] ?? 0))
+        }
     }
 }
 

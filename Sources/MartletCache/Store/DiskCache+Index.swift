@@ -7,12 +7,14 @@ extension DiskCache {
     package func load() {
         noting { () throws(StorageError) in
             let saved = savedIndex()
-            let before = try withUsage { (usage) throws(StorageError) -> UInt64 in usage.added }
+            let (before, reserved) = try withUsage { (usage) throws(StorageError) -> (UInt64, [UInt64: UInt64]) in
+                (usage.added, state.withLock { $0.reserved })
+            }
             let scan = try DirectoryScan(directory)
             let added = try withUsage { (usage) throws(StorageError) -> UInt64 in
                 // Concurrent additions may or may not be part of the scan, so they are counted in addition.
                 let growth = usage.added >= before ? usage.added - before : usage.added
-                usage.set(used: scan.byteCount &+ growth)
+                usage.set(used: scan.byteCount(with: reserved) &+ growth)
                 _ = try removeLeftovers(scan, &usage)
                 return usage.added
             }
@@ -99,11 +101,11 @@ extension DiskCache {
     func reconcile(_ usage: inout CacheUsage) throws(StorageError) {
         let isLoaded = state.withLock { $0.statistics.isIndexComplete }
         let saved = isLoaded ? nil : savedIndex()
-        let before = usage
+        let (before, reserved) = (usage, state.withLock { $0.reserved })
         var scan = try DirectoryScan(directory)
         if try removeLeftovers(scan, &usage) { scan = try DirectoryScan(directory) }
         usage = before
-        usage.set(used: scan.byteCount)
+        usage.set(used: scan.byteCount(with: reserved))
         finish(scan, saved: saved, isLoaded: isLoaded, isExact: true, added: usage.added)
     }
 
@@ -124,7 +126,7 @@ extension DiskCache {
     /// - Returns: Whether there were any.
     private func removeLeftovers(_ scan: DirectoryScan, _ usage: inout CacheUsage) throws(StorageError) -> Bool {
         var hasRemoved = false
-        for number in scan.temporaries {
+        for number in scan.temporaries.keys {
             let path = directory.path(of: .temporary(number))
             // A writer locks its file, and the kernel releases that lock when the process ends.
             guard let file = try? files.open(path, for: .reading), try files.tryLock(file) else { continue }

@@ -30,24 +30,33 @@ extension DiskCache {
     func makeBodyFile(_ byteCount: UInt64) throws(StorageError) -> (file: OpenFile, number: UInt64)? {
         let number = UInt64.random(in: 0 ... .max)
         let path = directory.path(of: .temporary(number))
-        return try reserving(byteCount) { () throws(StorageError) -> (file: OpenFile, number: UInt64) in
-            do throws(StorageError) {
-                let file = try files.open(path, for: .creating)
-                _ = try files.tryLock(file)
-                try allocate(byteCount, for: file)
-                return (file, number)
-            } catch {
-                try? files.remove(path)
-                throw error
+        do throws(StorageError) {
+            return try reserving(byteCount) { () throws(StorageError) -> (file: OpenFile, number: UInt64) in
+                do throws(StorageError) {
+                    let file = try files.open(path, for: .creating)
+                    _ = try files.tryLock(file)
+                    try allocate(byteCount, for: file)
+                    state.withLock { $0.reserved[number] = byteCount }
+                    return (file, number)
+                } catch {
+                    try? files.remove(path)
+                    throw error
+                }
             }
+        } catch {
+            endReservation(number)
+            throw error
         }
     }
 
     /// Reserves more space; false if no space is left.
-    func extend(_ file: OpenFile, from reserved: UInt64, to byteCount: UInt64) throws(StorageError) -> Bool {
+    func extend(_ file: OpenFile, _ number: UInt64, from reserved: UInt64, to byteCount: UInt64) throws(StorageError)
+        -> Bool
+    {
         guard byteCount > reserved else { return true }
         let done: Void? = try reserving(byteCount - reserved) { () throws(StorageError) in
             try allocate(byteCount, for: file)
+            state.withLock { $0.reserved[number] = byteCount }
         }
         return done != nil
     }
@@ -71,15 +80,21 @@ extension DiskCache {
     }
 
     /// Counts the size of a body on disk in place of the reserved space.
-    func settle(reserved: UInt64, allocated: UInt64) throws(StorageError) {
-        guard reserved != allocated else { return }
-        try withUsage { (usage) throws(StorageError) in try usage.settle(reserved: reserved, allocated: allocated) }
+    func settle(_ number: UInt64, reserved: UInt64, allocated: UInt64) throws(StorageError) {
+        guard reserved != allocated else { return endReservation(number) }
+        try withUsage { (usage) throws(StorageError) in
+            try usage.settle(reserved: reserved, allocated: allocated)
+            endReservation(number)
+        }
     }
+
+    private func endReservation(_ number: UInt64) { _ = state.withLock { $0.reserved.removeValue(forKey: number) } }
 
     /// Removes a body that is not stored.
     func release(_ number: UInt64, reserved: UInt64) {
         // A file that cannot be removed is still counted; the next scan of the directory removes it.
         noting(except: ENOENT) { () throws(StorageError) in
+            defer { endReservation(number) }
             try files.remove(directory.path(of: .temporary(number)))
             try withUsage { (usage) throws(StorageError) in usage.subtract(reserved) }
         }
@@ -92,22 +107,23 @@ extension DiskCache {
     ///   - body: The path of the temporary file of a larger body; `nil` for an inline body.
     ///   - displaced: Receives the replaced larger body, still open. Closing it takes time, which callers should not
     ///     wait for.
-    ///   - isCurrent: Whether the response may be served. Called under the lock, which removals take, too.
-    func commit(_ entry: StoredEntry, _ body: String?, displaced: inout OpenFile?, if isCurrent: () -> Bool)
-        throws(StorageError) -> EntryName?
-    {
+    ///   - isCurrent: Whether the response may be served, and may be stored beside or instead of responses with these
+    ///     heads. Called under the lock, which removals take, too.
+    func commit(
+        _ entry: StoredEntry, _ body: String?, displaced: inout OpenFile?, if isCurrent: ([StoredHead]) -> Bool
+    ) throws(StorageError) -> EntryName? {
         guard let bytes = EntryCodec.encode(entry) else { return nil }
         var replacedBody: OpenFile?
         defer { displaced = replacedBody }
         return try withUsage { (usage) throws(StorageError) -> EntryName? in
-            guard isCurrent() else { return nil }
             guard try makeRoom(for: Self.blocks(UInt64(bytes.count)), &usage) else {
                 emit(.noRoom(entry.head.key))
                 return nil
             }
-            let (name, replaced) = place(for: entry.head)
+            let (name, replaced, heads) = place(for: entry.head)
             // Entries that could not be removed before would be found again, since their key is no longer hidden.
             let isHidden = state.withLock { $0.hidden.contains(name.digest) }
+            guard isCurrent(isHidden ? [] : heads) else { return nil }
             let others = isHidden ? EntryName.all(of: name.digest).filter { $0 != name } : replaced
             let ended = generations(of: others)
             for other in others { try discard(other, &usage) }
@@ -139,11 +155,10 @@ extension DiskCache {
         return isDone ?? false
     }
 
-    /// Returns the name for a response, and the names of the other variants that it replaces.
-    private func place(for head: StoredHead) -> (EntryName, [EntryName]) {
+    /// Returns the name for a response, the names of the other variants that it replaces, and the heads of all.
+    private func place(for head: StoredHead) -> (EntryName, [EntryName], [StoredHead]) {
         let names = EntryName.all(of: CacheDigest(head.key))
         let held = names.filter { (try? files.status(at: directory.path(of: .entry($0)))) != nil }
-        guard !head.selections.isEmpty else { return (names[0], held.filter { $0.slot != 0 }) }
         var replaced: [EntryName] = []
         var variants: [(name: EntryName, head: StoredHead)] = []
         for name in held {
@@ -153,12 +168,12 @@ extension DiskCache {
                 replaced.append(name)
             }
         }
-        replaced += VariantRule.displaced(by: head, in: variants.map(\.head), limit: EntryName.slotLimit).map {
-            variants[$0].name
-        }
+        let heads = variants.map(\.head)
+        guard !head.selections.isEmpty else { return (names[0], held.filter { $0.slot != 0 }, heads) }
+        replaced += VariantRule.displaced(by: head, in: heads, limit: EntryName.slotLimit).map { variants[$0].name }
         let free = names.filter { !held.contains($0) }
         let name = (replaced + free).min { $0.slot < $1.slot } ?? names[0]
-        return (name, replaced.filter { $0 != name })
+        return (name, replaced.filter { $0 != name }, heads)
     }
 
     /// Writes an entry's file. Then the body and the entry are renamed to their names; the old entry is removed.

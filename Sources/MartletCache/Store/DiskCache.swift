@@ -32,6 +32,9 @@ package final class DiskCache: Sendable {
         var addedAtScan: UInt64 = 0
         /// The bytes that this process has added since then.
         var ownAdded: UInt64 = 0
+        /// The space reserved for the bodies that this process is writing, by the numbers of their files. A scan finds
+        /// only the part that is allocated.
+        var reserved: [UInt64: UInt64] = [:]
     }
 
     let directory: CacheDirectory

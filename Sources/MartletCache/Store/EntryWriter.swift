@@ -93,7 +93,7 @@ package final class EntryWriter: Sendable {
         let step = min(1 << 20, max(1 << 16, cache.bodyLimit / 8))
         let wanted = DiskCache.blocks(expectedByteCount ?? min(cache.bodyLimit, total &+ step))
         if let file = state.file {
-            guard try cache.extend(file, from: state.reserved, to: wanted) else { return false }
+            guard try cache.extend(file, state.number, from: state.reserved, to: wanted) else { return false }
         } else {
             guard let (file, number) = try cache.makeBodyFile(wanted) else { return false }
             (state.file, state.number) = (file, number)
@@ -103,9 +103,12 @@ package final class EntryWriter: Sendable {
     }
 
     /// Stores the response once its body is complete.
-    /// - Parameter isCurrent: Whether the response may be served. Called under the lock, which removals take, too.
+    /// - Parameter isCurrent: Whether the response may be served, and may be stored beside or instead of responses with
+    ///   these heads. Called under the lock, which removals take, too.
     /// - Returns: Whether the response is stored; false if the body is shorter than announced.
-    @discardableResult package func commit(trailers: FieldBlock? = nil, if isCurrent: () -> Bool = { true }) -> Bool {
+    @discardableResult package func commit(
+        trailers: FieldBlock? = nil, if isCurrent: ([StoredHead]) -> Bool = { _ in true }
+    ) -> Bool {
         state.withLock { state in
             guard state.phase == .writing else { return state.phase == .committed }
             guard state.byteCount == expectedByteCount ?? state.byteCount else {
@@ -125,8 +128,8 @@ package final class EntryWriter: Sendable {
         }
     }
 
-    private func store(_ trailers: FieldBlock?, _ isCurrent: () -> Bool, _ state: inout State) throws(StorageError)
-        -> EntryName?
+    private func store(_ trailers: FieldBlock?, _ isCurrent: ([StoredHead]) -> Bool, _ state: inout State)
+        throws(StorageError) -> EntryName?
     {
         state.checksums.finish()
         var head = head
@@ -136,7 +139,7 @@ package final class EntryWriter: Sendable {
             // Releases the reserved space that is not needed.
             if state.reserved > DiskCache.preallocationThreshold { try cache.files.truncate(file, to: state.byteCount) }
             let allocated = try cache.files.status(of: file).allocatedByteCount
-            try cache.settle(reserved: state.reserved, allocated: allocated)
+            try cache.settle(state.number, reserved: state.reserved, allocated: allocated)
             state.reserved = allocated
             body = cache.directory.path(of: .temporary(state.number))
         }

@@ -5,7 +5,8 @@ extension ResponseStore {
     /// Starts to store a response.
     /// - Parameters:
     ///   - expectedByteCount: The length of the body, if it is known; a body of another length is not stored.
-    ///   - epoch: The epoch of the request. If its URL was invalidated since then, the response is not stored.
+    ///   - epoch: The epoch of the request. If its URL was invalidated since then, or its key superseded, the response
+    ///     is not stored.
     /// - Returns: The writer; `nil` if no tier can store the response.
     package func begin(_ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLog.Epoch) -> ResponseWriter?
     {
@@ -23,29 +24,41 @@ extension ResponseStore {
             memoryLimit: limit, entryWriter: writer, in: self)
     }
 
-    /// Stores a response whose body is complete: memory the `gathered` body, the disk that of the writer, if any.
+    /// Stores a response whose body is complete: memory the `gathered` body, the disk that of the writer, if any. In
+    /// both tiers, a more recent response stays (``VariantRule/isOutdated(_:by:now:)``).
     func commit(
         _ head: StoredHead, gathered: [UInt8]?, _ writer: EntryWriter?, trailers: FieldBlock?, representation: UInt64,
-        epoch: InvalidationLog.Epoch
+        epoch: InvalidationLog.Epoch, now: WallTime
     ) -> StoredResponse? {
         var head = head
         if let trailers { head.trailers = trailers }
-        let url = head.key.url
+        let (key, outdated) = (head.key, outdated.withLock { $0 })
         return changing.withLock { leaving in
             persist(&leaving)
-            defer { noteChange(url) }
-            let isCurrent = { self.holds(epoch, for: url) }
-            let isOnDisk = writer?.commit(trailers: trailers, if: isCurrent) ?? false
+            defer { noteChange(key.url) }
+            let isCurrent = { (stored: [StoredHead]) in
+                self.holds(epoch, for: key)
+                    && !VariantRule.isOutdated(head, by: stored.filter { !outdated.cover($0) }, now: now)
+            }
+            var isLatest = isCurrent(memory.variants(of: key).map(\.head))
+            var isOnDisk = false
+            if isLatest, let writer {
+                isOnDisk = writer.commit(trailers: trailers) { stored in
+                    isLatest = isCurrent(stored)
+                    return isLatest
+                }
+            }
             let limit = memory.bodyLimit(for: head)
             let body = gathered.flatMap { body in limit.map { body.count <= $0 } == true ? body : nil }
+            if isLatest, !isOnDisk, body != nil, let disk { isLatest = isCurrent(disk.variants(of: key).map(\.head)) }
             // A later invalidation waits for the lock, and then removes the response.
-            guard isCurrent(), isOnDisk || body != nil else {
+            guard isLatest, holds(epoch, for: key), isOnDisk || body != nil else {
                 if !isOnDisk { writer?.abandon() }
                 return nil
             }
             guard let body else {
                 memory.displace(by: head, representation: representation)
-                return found(head.key, representation, seen: nil)
+                return found(key, representation, seen: nil)
             }
             let entry = MemoryEntry(
                 StoredVariant(head: head, bodyLength: UInt64(body.count)), body: body, representation: representation,
@@ -68,7 +81,7 @@ extension ResponseStore {
         guard head.key == key else { return nil }
         return changing.withLock { leaving -> StoredResponse? in
             persist(&leaving)
-            let isCurrent = { self.holds(epoch, for: key.url) }
+            let isCurrent = { self.holds(epoch, for: key) }
             guard isCurrent() else { return nil }
             var isOnDisk = false
             if let disk, let reader = response.reader ?? found(key, representation, seen: nil)?.reader {

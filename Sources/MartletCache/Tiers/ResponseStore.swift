@@ -61,9 +61,21 @@ package final class ResponseStore: Sendable {
     }
 
     /// Whether the response to a request of an epoch may still be stored.
-    package func holds(_ epoch: InvalidationLog.Epoch, for url: String) -> Bool {
-        invalidations.withLock { $0.holds(epoch, for: url) }
+    package func holds(_ epoch: InvalidationLog.Epoch, for key: CacheKey) -> Bool {
+        invalidations.withLock { $0.holds(epoch, for: key) }
     }
+
+    /// The current epoch of changes, for a request that is about to be sent.
+    package var changeEpoch: InvalidationLog.Epoch { changes.withLock { $0.epoch } }
+
+    /// Whether responses of a URL may have been stored since an epoch of changes.
+    package func hasChanged(_ url: String, since seen: InvalidationLog.Epoch) -> Bool {
+        !changes.withLock { $0.holds(seen, for: url) }
+    }
+
+    /// Prevents the responses of a key that are being received from being stored: a later response, which is not stored,
+    /// makes them out of date. It does not block.
+    package func supersede(_ key: CacheKey) { invalidations.withLock { $0.supersede(key) } }
 
     // MARK: Lookup
 
@@ -84,7 +96,7 @@ package final class ResponseStore: Sendable {
     package func all(_ key: CacheKey) -> [StoredResponse] {
         guard let disk else { return inMemory(key) }
         _ = changing.withLockIfAvailable { persist(&$0) }
-        let seen = changes.withLock { $0.epoch }
+        let seen = changeEpoch
         let readers = disk.variants(of: key).filter { reader in
             guard isOutdated(reader.head) else { return true }
             remove(reader.head.key, representation: reader.entry.generation)
@@ -98,7 +110,7 @@ package final class ResponseStore: Sendable {
         guard let disk else { return inMemory(key) }
         // Evicted entries that are not on disk yet cannot be found: they have to be written first.
         guard changing.withLockIfAvailable({ $0.isEmpty }) == true else { return nil }
-        let seen = changes.withLock { $0.epoch }
+        let seen = changeEpoch
         let held = memory.variants(of: key)
         return disk.variantsNonBlocking(of: key).map { join(held, $0, seen: seen) }
     }

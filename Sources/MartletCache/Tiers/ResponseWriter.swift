@@ -53,7 +53,10 @@ package final class ResponseWriter: Sendable {
         (self.expectedByteCount, self.memoryLimit) = (expectedByteCount, memoryLimit ?? 0)
         (self.entryWriter, self.store) = (entryWriter, store)
         state = Mutex(State(isGathering: memoryLimit != nil, isWriting: entryWriter != nil))
+        store.invalidations.withLock { $0.begin(head.key) }
     }
+
+    deinit { store.invalidations.withLock { $0.end(head.key) } }
 
     /// Whether the response is stored, or can still be stored, in at least one tier. It does not block.
     package var isAlive: Bool { state.withLock { $0.phase != .abandoned } }
@@ -104,9 +107,13 @@ package final class ResponseWriter: Sendable {
     }
 
     /// Stores the response once its body is complete. It blocks on files.
+    /// - Parameter now: The current time: if the clock was set back, responses of the future do not count as later.
     /// - Returns: The stored response; `nil` if no tier stores it: the body is shorter than announced, the URL was
-    ///   invalidated since the request was sent, or there is no space. Also `nil` on later calls.
-    @discardableResult package func commit(trailers: FieldBlock?) -> StoredResponse? {
+    ///   invalidated since the request was sent, a later response is stored, or there is no space. Also `nil` on later
+    ///   calls.
+    @discardableResult package func commit(trailers: FieldBlock?, now: WallTime = WallTime(milliseconds: .max))
+        -> StoredResponse?
+    {
         turn.withLock { _ in
             let whole = state.withLock { state -> (isWhole: Bool, gathered: [UInt8]?, isWriting: Bool)? in
                 guard state.phase == .writing else { return nil }
@@ -119,7 +126,7 @@ package final class ResponseWriter: Sendable {
             if whole.isWhole {
                 response = store.commit(
                     head, gathered: whole.gathered, whole.isWriting ? entryWriter : nil, trailers: trailers,
-                    representation: representation, epoch: epoch)
+                    representation: representation, epoch: epoch, now: now)
             }
             if response == nil { entryWriter?.abandon() }
             state.withLock { state in

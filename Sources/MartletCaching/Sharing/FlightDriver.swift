@@ -40,6 +40,7 @@ struct FlightDriver: Sendable {
         let call = call.shared
         var isRepeated = false
         while true {
+            let seen = cache.store.changeEpoch
             let sent = cache.store.requestTime(for: request.key.url, now: .now)
             let runner = CallRunner(
                 core: core, dialer: dialer, call: call.asking(fields), control: flight.control, gate: flight.gate)
@@ -47,7 +48,10 @@ struct FlightDriver: Sendable {
             let cookies = flight.isUnattended ? network.setCookies : []
             if !cookies.isEmpty { await call.cookieJar?.store(setCookieBytes: cookies, from: call.url) }
             let decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
-            let freshened = await cache.carryOut(decided, found, epoch, on: core.loop)
+            let isVerified = cache.isTransient || !network.isFromUnverifiedServer(dialer)
+            let freshened =
+                await isVerified
+                ? cache.carryOut(decided, for: request, found, epoch, since: seen, on: core.loop) : [:]
             switch decided.delivery {
             case .repeatUnconditionally where !isRepeated:
                 await end(network)
@@ -68,19 +72,21 @@ struct FlightDriver: Sendable {
                 hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStaleFallback: true))
             case .network:
                 if network.head.status >= 500 { noteFailure() }
-                return try await deliver(network, decided, ended)
+                return try await deliver(network, decided, isVerified: isVerified, ended)
             }
             return false
         }
     }
 
     private func deliver(
-        _ network: StreamedResponse, _ decided: ResponseDecision, _ ended: @escaping @Sendable () -> Void
+        _ network: StreamedResponse, _ decided: ResponseDecision, isVerified: Bool,
+        _ ended: @escaping @Sendable () -> Void
     ) async throws -> Bool {
-        let superseded = decided.superseded.map { found[$0] }
+        let superseded = isVerified ? decided.superseded.map { found[$0] } : []
+        let isSuperseding = isVerified && decided.isSuperseding && !cache.isTransient
         // A response without a body is stored with an empty one.
         var kept: (head: StoredHead, writer: ResponseWriter?)?
-        if case .store(let head) = decided.storage, try await mayStore(network) {
+        if isVerified, case .store(let head) = decided.storage, try await mayStore(network) {
             let writer =
                 cache.isTransient
                 ? nil : cache.store.begin(head, expectedByteCount: network.expectedContentLength, epoch: epoch)
@@ -88,6 +94,7 @@ struct FlightDriver: Sendable {
         }
         var status = decided.status
         guard let (head, writer) = kept else {
+            if isSuperseding { cache.store.supersede(request.key) }
             await cache.remove(superseded, on: core.loop)
             hand(over: CacheFlight.Offer(network: network, status: status))
             return false
@@ -102,17 +109,18 @@ struct FlightDriver: Sendable {
         flight.decide(.transfer(transfer, .coming))
         do {
             try await receive(network)
-            let (cache, flight, trailers) = (cache, flight, trailers(of: network))
+            let (cache, flight, key, trailers) = (cache, flight, request.key, trailers(of: network))
             let storing = cache.store.hasDisk ? StoreWork<Void>(in: cache.store, on: core.loop) : nil
             // The thread that wrote the last bytes stores the body and resumes the readers: one switch less for each.
             flight.noteWhole {
-                let stored = writer?.commit(trailers: trailers)
+                let stored = writer?.commit(trailers: trailers, now: .now)
                 if let stored {
                     cache.count {
                         $0.stores &+= 1
                         $0.bytesStored &+= stored.variant.bodyLength
                     }
                 } else {
+                    if isSuperseding { cache.store.supersede(key) }
                     cache.removeNow(superseded)
                 }
                 // Called before the waits end, so that no later request for another response joins this transfer.

@@ -114,7 +114,9 @@ final class FlightMember: Sendable {
             case .end: return nil
             case .failed(let error): throw error
             case .stored(let writer, let offset):
-                let read = await BlockingThreadPool.shared.run { try? writer.read(at: offset, limit: 256 * 1024) }
+                let read = try await call.reading(control, until: deadline, on: flight.loop) {
+                    try? writer.read(at: offset, limit: 256 * 1024)
+                }
                 if control.isCancelled { throw CancellationError() }
                 guard let bytes = read, !bytes.isEmpty else {
                     // New requests may join only while memory has the whole body: this part of the disk's copy is lost.

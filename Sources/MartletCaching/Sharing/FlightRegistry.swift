@@ -11,10 +11,13 @@ final class FlightRegistry: SessionAttachment {
 
         init(_ request: CacheRequest, of call: Call, cache: ResponseCache, dialer: Dialer) {
             var (fields, timeouts): ([UInt8], Timeouts) = ([], call.timeouts)
-            for index in request.fields.indices {
-                fields += request.fields.name(at: index)
+            // The fields of tracing differ in each request. A response that varies with them is not shared.
+            let traced = call.supplement?.tracingFields ?? []
+            let sent = traced.isEmpty ? request.fields : request.fields.filtered { !traced.contains($0) }
+            for index in sent.indices {
+                fields += sent.name(at: index)
                 fields.append(UInt8(ascii: ":"))
-                fields += request.fields.value(at: index)
+                fields += sent.value(at: index)
                 fields.append(0)
             }
             timeouts.total = nil

@@ -331,7 +331,10 @@ private struct InstrumentStage: CallStage {
 
     func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         var request = call.publicRequest
+        let own = request.headerFields
         observer.inject(into: &request.headerFields)
-        return try await next(try call.adapted(request))
+        let added = Set(request.headerFields.filter { !own.contains($0) }.map(\.name.canonicalName))
+        let traced = try call.adapted(request)
+        return try await next(added.isEmpty ? traced : traced.supplemented { $0.tracingFields = added })
     }
 }

@@ -5,22 +5,23 @@ struct RetryStage: CallStage {
     func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         var call = call
         while true {
-            do {
-                let answer = try await next(call)
-                do {
-                    // A response from the cache is not retried, because the cache would return it again.
-                    guard answer.source == .network || answer.source == .middleware,
-                        let delay = try await progress.delay(after: answer, call)
-                    else { return answer }
-                    await progress.give(up: answer, reason: .retry, delay: delay)
-                    progress.beginTry(afterTimeoutStatus: answer.head.status == 408)
-                    try await progress.wait(delay, call)
-                } catch {
-                    answer.finish()
-                    throw error
-                }
-            } catch let error as HTTPError where progress.isOwn(error) {
+            let answer: StreamedResponse
+            do { answer = try await next(call) } catch let error as HTTPError where progress.isOwn(error) {
                 try await progress.retry(after: error, of: call)
+                call = progress.renewed(call)
+                continue
+            }
+            do {
+                // A response from the cache is not retried, because the cache would return it again.
+                guard answer.source == .network || answer.source == .middleware,
+                    let delay = try await progress.delay(after: answer, call)
+                else { return answer }
+                await progress.give(up: answer, reason: .retry, delay: delay)
+                progress.beginTry(afterTimeoutStatus: answer.head.status == 408)
+                try await progress.wait(delay, call)
+            } catch {
+                answer.finish()
+                throw error
             }
             call = progress.renewed(call)
         }
@@ -50,6 +51,8 @@ extension CallProgress {
     fileprivate func delay(after answer: StreamedResponse, _ call: Call) async throws -> Duration? {
         let head = answer.head
         guard call.retryPolicy.statuses.contains(head.status) else { return nil }
+        // Until another request begins, a stale response may replace this one (RFC 5861 §4), also after a timeout.
+        if let provenance = answer.provenance { staleFallback { provenance.useFallback() } }
         if observer?.delegate != nil { await readAhead(answer) }
         let delay = try await decision(
             after: .status(head.status, retryAfter: head.retryAfter), of: call, holding: answer.channel.heldExchange
@@ -60,7 +63,7 @@ extension CallProgress {
         error.message =
             "the total timeout expires before the next attempt, in \(HTTPError.text(delay)); the last response was \(head.status)"
         error.exchange = answer.exchange(with: [])
-        throw error
+        throw own(error)
     }
 
     /// Returns the delay before a request is retried; without one, the limit that prevents a retry, if a limit does.
@@ -100,7 +103,7 @@ extension CallProgress {
         _ = await pause.wait(until: min(end, call.totalDeadline), on: core.loop)
         if control.isCancelled { throw CancellationError() }
         guard end <= call.totalDeadline else {
-            throw call.timedOut(.preparing, "while waiting for the next attempt", sentCount: sentCount)
+            throw own(call.timedOut(.preparing, "while waiting for the next attempt", sentCount: sentCount))
         }
     }
 }

@@ -65,6 +65,28 @@ struct InvalidationTests {
         #expect(invalidations.holds(invalidations.epoch, for: "a"))
     }
 
+    @Test("A response that is being received is not stored after a later one of its key that is not stored")
+    func superseded() {
+        var invalidations = InvalidationLog()
+        let (key, other) = (CacheKey(url: "a"), CacheKey(url: "a", partition: "p"))
+        let before = invalidations.epoch
+        // Nothing is being received, so there is nothing to record.
+        invalidations.supersede(key)
+        #expect(invalidations.holds(before, for: key))
+        invalidations.begin(key)
+        invalidations.begin(key)
+        invalidations.supersede(key)
+        let after = invalidations.epoch
+        #expect(!invalidations.holds(before, for: key) && invalidations.holds(before, for: other))
+        #expect(invalidations.holds(before, for: "a") && invalidations.holds(after, for: key))
+        invalidations.end(key)
+        #expect(!invalidations.holds(before, for: key))
+        invalidations.end(key)
+        #expect(invalidations.holds(before, for: key))
+        invalidations.invalidate("a")
+        #expect(!invalidations.holds(before, for: key) && !invalidations.holds(after, for: other))
+    }
+
     @Test("The invalidation log stays within its limit, and URLs that it dropped count as invalidated")
     func boundedLog() {
         var invalidations = InvalidationLog(limit: 4)

@@ -138,6 +138,56 @@ struct VaryTests {
         #expect(VariantRule.displaced(by: variant(2).head, in: heads, limit: 8) == [1, 2, 3])
     }
 
+    struct OrderRow: Sendable, CustomTestStringConvertible {
+        let new: String
+        let stored: String
+        /// The times of the request and of the response.
+        let newTimes: ClosedRange<Int64>
+        let storedTimes: ClosedRange<Int64>
+        let isOutdated: Bool
+        var now: Int64 = 100
+        var testDescription: String { "\(new) \(newTimes), stored \(stored) \(storedTimes), now \(now)" }
+    }
+
+    static let overlapping: [OrderRow] = [
+        // The requests overlapped.
+        OrderRow(new: "Date: {0}", stored: "Date: {5}", newTimes: 0...1, storedTimes: 2...3, isOutdated: true),
+        OrderRow(new: "Date: {5}", stored: "Date: {0}", newTimes: 0...1, storedTimes: 2...3, isOutdated: false),
+        OrderRow(new: "Date: {0}", stored: "Date: {5}", newTimes: 2...3, storedTimes: 0...4, isOutdated: true),
+        OrderRow(new: "Date: {0}", stored: "Date: {0}", newTimes: 0...1, storedTimes: 2...3, isOutdated: true),
+        OrderRow(new: "Date: {0}", stored: "Date: {0}", newTimes: 2...3, storedTimes: 0...4, isOutdated: false),
+        OrderRow(new: "Date: {0}", stored: "Date: {0}", newTimes: 0...1, storedTimes: 0...3, isOutdated: true),
+        OrderRow(new: "Date: {0}", stored: "Date: {0}", newTimes: 0...1, storedTimes: 0...1, isOutdated: false),
+        OrderRow(new: "", stored: "", newTimes: 0...1, storedTimes: 2...3, isOutdated: true),
+        // The stored response was received before the request was sent.
+        OrderRow(new: "Date: {0}", stored: "Date: {5}", newTimes: 3...4, storedTimes: 1...2, isOutdated: false),
+        // It was received in the future: the clock was set back.
+        OrderRow(new: "", stored: "", newTimes: 0...1, storedTimes: 200...201, isOutdated: false),
+    ]
+
+    @Test(
+        "Of two responses whose requests overlapped, the one with the later Date is more recent",
+        arguments: overlapping)
+    func order(_ row: OrderRow) {
+        func head(
+            _ text: String, _ times: ClosedRange<Int64>, _ selections: [StoredHead.Selection] = []
+        ) -> StoredHead {
+            let delay = times.upperBound - times.lowerBound
+            return Scene.stored(text, came: times.upperBound, delay: delay, selections: selections).head
+        }
+        let new = head(row.new, row.newTimes)
+        let now = Scene.at(row.now)
+        #expect(VariantRule.isOutdated(new, by: [head(row.stored, row.storedTimes)], now: now) == row.isOutdated)
+        // Only responses that the new one would replace count.
+        let selections = ["1", "2"].map { [StoredHead.Selection(name: "foo", value: $0)] }
+        let stored = selections.map { head(row.stored, row.storedTimes, $0) }
+        #expect(VariantRule.isOutdated(new, by: stored, now: now) == row.isOutdated)
+        let variant = head(row.new, row.newTimes, selections[0])
+        #expect(VariantRule.isOutdated(variant, by: stored, now: now) == row.isOutdated)
+        #expect(!VariantRule.isOutdated(variant, by: [stored[1]], now: now))
+        #expect(!VariantRule.isOutdated(new, by: [], now: now))
+    }
+
     private func variant(_ number: Int) -> StoredVariant {
         Scene.stored(
             "", came: Int64((number * 5) % 8), selections: [.init(name: "foo", value: "\(number)")])

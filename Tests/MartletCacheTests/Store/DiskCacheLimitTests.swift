@@ -50,6 +50,32 @@ struct DiskCacheLimitTests {
         #expect(try scene.entryFiles.isEmpty)
     }
 
+    @Test("A scan of the directory counts the space that is reserved for a body that is being written")
+    func reservedSpace() throws {
+        let scene = try CacheDirectoryScene()
+        let cache = try scene.cache()
+        cache.put("a")
+        let before = cache.statistics.byteCount
+        let (count, head) = (500_000, SampleResponse.head("b", seed: 2, count: 500_000))
+        for isStored in [false, true] {
+            let writer = try #require(cache.begin(head, expectedByteCount: UInt64(count)))
+            let body = SampleResponse.body(seed: 2, count: count)
+            #expect(writer.append(Array(body[..<40_000])))
+            cache.load()
+            #expect(cache.statistics.byteCount >= before + UInt64(count))
+            if isStored {
+                #expect(writer.append(Array(body[40_000...])) && writer.commit())
+            } else {
+                writer.abandon()
+            }
+            let counted = cache.statistics.byteCount
+            #expect(try counted + 65_536 >= scene.allocated)
+            cache.load()
+            #expect(try cache.statistics.byteCount == scene.allocated)
+        }
+        #expect(cache.seed(of: "b") == 2)
+    }
+
     @Test("A lowered limit applies immediately, and a limit of 0 stores and finds nothing")
     func lowered() async throws {
         let scene = try CacheDirectoryScene()

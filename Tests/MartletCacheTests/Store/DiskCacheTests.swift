@@ -85,7 +85,7 @@ struct DiskCacheTests {
         let cache = try scene.cache()
         let writer = try #require(cache.begin(SampleResponse.head("a", seed: 2, count: 3)))
         writer.append(SampleResponse.body(seed: 2, count: 3))
-        #expect(!writer.commit(if: { false }))
+        #expect(!writer.commit(if: { _ in false }))
         #expect(cache.seed(of: "a") == 0)
     }
 

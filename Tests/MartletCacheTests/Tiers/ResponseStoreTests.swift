@@ -194,6 +194,30 @@ struct ResponseStoreTests {
         #expect(store.all(key).map(\.seed) == [3])
     }
 
+    @Test("A response does not replace a more recent one that was received after its request, in either tier")
+    func overtaken() throws {
+        for store in [
+            store, ResponseStore(memoryLimit: 0, disk: disk), ResponseStore(memoryLimit: 1 << 20, disk: nil),
+        ] {
+            for count in [100, 100_000] where count == 100 || store.hasDisk {
+                store.put("a", seed: 2, count: count, time: 2003)
+                #expect(store.put("a", seed: 1, count: 100, time: 2000) == nil)
+                #expect(store.put("a", seed: 1, count: 100_000, time: 2000) == nil)
+                #expect(store.all(key).map(\.seed) == [2])
+                // Another variant does not match the same requests, and a later request is always more recent.
+                store.put("b", seed: 4, count: count, language: "en", time: 2003)
+                #expect(store.put("b", seed: 3, count: count, language: "de", time: 2000)?.seed == 3)
+                #expect(store.put("a", seed: 5, count: count, time: 2008)?.seed == 5)
+                #expect(store.all(key).map(\.seed) == [5])
+                store.removeAll()
+            }
+        }
+        // One that an unsafe request has made out of date does not count.
+        store.put("a", seed: 2, time: 2003)
+        store.noteOutdated("a", at: WallTime(milliseconds: 2004))
+        #expect(store.put("a", seed: 1, time: 2000)?.seed == 1)
+    }
+
     @Test("A response that was requested before an invalidation is stored in neither tier")
     func invalidated() throws {
         let epoch = store.epoch
@@ -210,7 +234,7 @@ struct ResponseStoreTests {
         }
         #expect(try scene.entryFiles.isEmpty)
         #expect(store.put("a", seed: 3) != nil)
-        #expect(!store.holds(epoch, for: "a") && store.holds(epoch, for: "b"))
+        #expect(!store.holds(epoch, for: key) && store.holds(epoch, for: CacheKey(url: "b")))
     }
 
     @Test("An invalidation removes the responses of one credential and those for all")

@@ -108,6 +108,48 @@ struct CacheStaleTests {
         }
     }
 
+    /// Gives each request a number of its own.
+    private struct Numbering: HTTPMiddleware {
+        let counter = Counter()
+
+        func handle(
+            _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
+        ) async throws -> HTTPCall.Response {
+            var request = request
+            request.headers["X-Request-ID"] = "\(counter.next())"
+            return try await next(request)
+        }
+    }
+
+    @Test("A stale response is validated once at a time, also for requests that differ and in two sessions")
+    func oneValidation() async throws {
+        let signals = SignalBox()
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            guard counter.next() > 1 else { return CacheScene.stale("old", CacheScene.staleWhileRevalidate) }
+            try await signals.wait(for: "go")
+            return OriginResponse(500)
+        } run: { origin async throws in
+            signals.use(origin)
+            let (session, cache) = try CacheScene.session { $0.middleware = [Numbering()] }
+            let other = HTTPSession.own { $0.cache = cache }
+            let url = origin.url()
+            _ = try await session.get(url)
+            for _ in 0..<5 {
+                #expect(try await session.get(url).source == .staleCache)
+                #expect(try await other.get(url).source == .staleCache)
+            }
+            #expect(cache.statistics.revalidations == 1)
+            signals.raise("go")
+            #expect(await eventually { session.core.runningCount == 0 })
+            #expect(origin.requests.count == 2)
+            // After the end of the validation, which failed, the next request starts another one.
+            #expect(try await other.get(url).source == .staleCache)
+            #expect(await eventually { other.core.runningCount == 0 })
+            #expect(cache.statistics.revalidations == 2 && origin.requests.count == 3)
+        }
+    }
+
     @Test("A failed background validation only emits an event", arguments: [true, false])
     func failedRevalidation(hasAnswer: Bool) async throws {
         let counter = Counter()
@@ -239,6 +281,36 @@ struct CacheStaleTests {
             #expect(answer.source == (recovers ? .network : .staleCache))
             #expect(origin.requests.count == (recovers ? 3 : 4))
             #expect(cache.statistics.staleOnErrors == (recovers ? 0 : 1))
+        }
+    }
+
+    @Test(
+        "A stale response replaces a server error whose Retry-After is longer than the total timeout",
+        arguments: [503, 429])
+    func retryTooLate(status: Int) async throws {
+        let counter = Counter()
+        try await TestOrigin.withOrigin { _ in
+            counter.next() == 1
+                ? CacheScene.stale("old", CacheScene.staleIfError)
+                : OriginResponse(status, headers: ["Retry-After": "86400"])
+        } run: { origin async throws in
+            let (session, cache) = try CacheScene.session {
+                $0.retry = .transient(budget: nil)
+                $0.retry.maximumRetryAfter = .seconds(86_400)
+                $0.timeouts.total = TestTimeouts.long
+            }
+            _ = try await session.get(origin.url())
+            if status == 503 {
+                let answer = try await session.get(origin.url())
+                #expect(answer.source == .staleCache && answer.text == "old")
+            } else {
+                // Only server errors are replaced.
+                let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+                #expect(error?.code == .timedOut && error?.exchange?.statusCode == 429)
+            }
+            #expect(origin.requests.count == 2)
+            #expect(cache.statistics.staleOnErrors == (status == 503 ? 1 : 0))
+            #expect(await eventually { session.diagnostics.isIdle })
         }
     }
 }

@@ -6,8 +6,48 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
+#if Tracing
+    import InMemoryTracing
+    import Tracing
+#endif
+
 @Suite("Coalescing of equal requests")
 struct CoalescingTests {
+    @Test("Requests that differ only in fields of tracing are equal")
+    func tracingFields() throws {
+        let (session, cache) = try CacheScene.session()
+        func key(_ value: String, _ traced: Set<String>) throws -> FlightRegistry.Key {
+            let call = try Call(
+                .get, [.accept: value], url: try HTTPSession.url("http://a/"), body: .none, options: RequestOptions(),
+                settings: session.settings)
+            let request = call.supplemented { $0.tracingFields = traced }
+            return FlightRegistry.Key(request.cacheRequest(), of: request, cache: cache, dialer: session.dialer)
+        }
+        #expect(try key("a", ["accept"]) == key("b", ["accept"]))
+        #expect(try key("a", ["x-trace"]) != key("b", ["x-trace"]))
+        #expect(try key("a", []) != key("b", []))
+    }
+
+    #if Tracing
+        @Test(
+            "Traced requests share a transfer, unless the response varies with a field of tracing",
+            arguments: [true, false])
+        func traced(varies: Bool) async throws {
+            try await CacheScene.withHeldOrigin { _ in
+                CacheScene.answer("x", "max-age=600", varies ? ["Vary": InMemoryTracer.spanIDKey] : [:])
+            } _: { origin, signals async throws in
+                let tracer = InMemoryTracer()
+                let (session, _) = try CacheScene.session { $0.tracer = tracer }
+                let url = origin.url()
+                let tasks = (0..<10).map { _ in Task { try await session.get(url).text } }
+                #expect(await eventually { session.core.flights.memberCount == 10 })
+                signals.raise("go")
+                for task in tasks { #expect(try await task.value == "x") }
+                #expect(origin.requests.count == (varies ? 10 : 1))
+            }
+        }
+    #endif
+
     @Test("Cancelling all fifty requests cancels the transfer and closes its connection")
     func allCancelled() async throws {
         try await TestOrigin.withOrigin { _ in

@@ -117,6 +117,43 @@ struct CacheDiskFaultTests {
         }
     }
 
+    @Test(
+        "A call that reads a stored body from a hanging disk ends on cancellation and at its total timeout",
+        arguments: [true, false], [true, false])
+    func hangingBody(isCancelled: Bool, isStarted: Bool) async throws {
+        try await CacheFaultScene.withSession { scene, session, origin in
+            try await CacheFaultScene.comesBack(0, 1_000_000, session, origin)
+            let name = try #require(scene.bodyFiles.first)
+            let path = "\(scene.path)/\(name)"
+            let (hanging, going) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let hang: @Sendable () -> Void = {
+                hanging.signal()
+                going.wait()
+            }
+            // The first piece is read before the response is returned, the others afterwards.
+            scene.files.interrupt(.read, at: path) { [files = scene.files] in
+                if isStarted { files.interrupt(.read, at: path, with: hang) } else { hang() }
+            }
+            defer { going.signal() }
+            let (url, count) = (origin.url("/0/1000000"), origin.requests.count)
+            let timeout: Duration? = isCancelled ? nil : .milliseconds(100)
+            let call = Task { try await session.get(url, timeout: timeout) }
+            if isCancelled {
+                #expect(await eventually { hanging.wait(timeout: .now()) == .success })
+                call.cancel()
+            }
+            switch await call.result {
+            case .success: Issue.record("a body without a disk")
+            case .failure(let error):
+                #expect((error is CancellationError) == isCancelled)
+                #expect(isCancelled || (error as? HTTPError)?.code == .timedOut)
+            }
+            going.signal()
+            #expect(await eventually { session.diagnostics.isIdle })
+            #expect(!isCancelled || origin.requests.count == count)
+        }
+    }
+
     @Test("Short reads and writes do not change the result")
     func shortPieces() async throws {
         let scene = try CacheFaultScene()
