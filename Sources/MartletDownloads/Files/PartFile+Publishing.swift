@@ -38,6 +38,7 @@ extension PartFile {
     /// - Returns: The name; `nil` after `EXDEV`, as between two project quotas: a copy may then succeed.
     package func publish(_ collision: DownloadOptions.Collision) throws(StorageError) -> PublishedName? {
         try state.withLock { state throws(StorageError) in
+            try checkName(of: state.file)
             let name: String
             do throws(StorageError) { name = try rename(names.part, collision) } catch  where error.code == EXDEV {
                 return nil

@@ -42,6 +42,9 @@ package final class PartFile: Sendable {
     package let names: PartNames
     /// The random number that identifies the records of this run.
     package let owner: UInt64
+    /// Whether the file system shows another owner of the part, or a mode that lets others write it, although this run
+    /// has created it: for example a mount with a fixed owner. Other runs take it for another user's.
+    private let looksForeign: Bool
     private static let lastOwner = Atomic(UInt64.random(in: 0 ... .max))
     let durability: DownloadOptions.Durability
     let files: any FileSystem
@@ -50,9 +53,10 @@ package final class PartFile: Sendable {
 
     private init(
         names: PartNames, durability: DownloadOptions.Durability, files: any FileSystem, file: OpenFile,
-        mayHaveOthers: Bool
+        mayHaveOthers: Bool, looksForeign: Bool
     ) {
         (self.names, self.durability, self.files) = (names, durability, files)
+        self.looksForeign = looksForeign
         // Random in each process, and another number for each run.
         owner = PartFile.lastOwner.wrappingAdd(1, ordering: .relaxed).newValue
         state = Mutex(State(file: file, mayHaveOthers: mayHaveOthers))
@@ -66,28 +70,45 @@ package final class PartFile: Sendable {
     ) throws(StorageError) -> PartFile? {
         // Another process may publish: by the time the opened file is locked, it may have been renamed to the target.
         for _ in 0..<16 {
-            let file: OpenFile
-            do throws(StorageError) { file = try files.open(names.part, for: .sharing) } catch
-                where error.code == EACCES
-            {
-                guard try removeForeign(names, files) else { throw error }
-                continue
-            }
+            guard let (file, isNew) = try openOrCreate(names, files) else { continue }
             let opened = try files.status(of: file)
             guard opened.kind == .file else { throw StorageError(operation: "open", path: names.part, code: EEXIST) }
+            let looksForeign = !opened.access.isWritableOnlyByThisUser
+            // A file that this run has created cannot have been planted.
+            let isForeign = looksForeign && !isNew
             // Checked before the lock, which the user who planted the file may hold.
-            guard opened.access.isWritableOnlyByThisUser else {
+            if isForeign, !opened.access.isOwnedByThisUser {
                 _ = try removeForeign(names, files)
                 continue
             }
             guard try files.tryLock(file) else { return nil }
-            if try files.statusIfPresent(at: names.part)?.identity == opened.identity {
-                return PartFile(
-                    names: names, durability: durability, files: files, file: file,
-                    mayHaveOthers: opened.byteCount > 0)
+            guard try files.statusIfPresent(at: names.part)?.identity == opened.identity else { continue }
+            if isForeign {
+                // No other download of this user has it, because this one has the lock.
+                try files.remove(names.part)
+                continue
             }
+            return PartFile(
+                names: names, durability: durability, files: files, file: file, mayHaveOthers: opened.byteCount > 0,
+                looksForeign: looksForeign)
         }
         return nil
+    }
+
+    /// Creates the part, or opens the present one.
+    /// - Returns: The file, and whether it was created; `nil` if another user's file was removed instead.
+    private static func openOrCreate(_ names: PartNames, _ files: any FileSystem) throws(StorageError) -> (
+        file: OpenFile, isNew: Bool
+    )? {
+        do throws(StorageError) { return (try files.open(names.part, for: .creatingShared), true) } catch
+            where error.code == EEXIST
+        {}
+        do throws(StorageError) { return (try files.open(names.part, for: .sharing), false) } catch
+            where error.code == EACCES
+        {
+            guard try removeForeign(names, files) else { throw error }
+            return nil
+        }
     }
 
     /// Removes a part that another user owns or may write, as others may plant it in a shared directory.
@@ -111,8 +132,26 @@ package final class PartFile: Sendable {
     /// Records that the download reuses the bytes of a record: a restart may retain them until it has more.
     package func take(_ record: ResumeRecord) { state.withLock { $0.claimedCount = record.writtenCount } }
 
-    /// Records that the received bytes are wrong, so that a restart does not retain them.
-    package func distrust() { state.withLock { if $0.earlier == nil { $0.claimedCount = 0 } } }
+    /// Whether this run has replaced the bytes that it found.
+    package var isReplaced: Bool { state.withLock { $0.renewed > 0 } }
+
+    /// Records that the received bytes are wrong, so that neither a restart nor another run reuses them.
+    package func distrust() {
+        state.withLock { state in
+            guard state.earlier == nil else { return }
+            state.claimedCount = 0
+            try? removeRecord()
+        }
+    }
+
+    /// Checks that the part still has its name. A run that takes it for another user's replaces it.
+    func checkName(of file: OpenFile) throws(StorageError) {
+        guard looksForeign else { return }
+        let identity = try files.status(of: file).identity
+        guard try files.statusIfPresent(at: names.part)?.identity == identity else {
+            throw StorageError(operation: "rename", path: names.part, code: ENOENT)
+        }
+    }
 
     /// Abandons a restart: the earlier bytes and their record are used again.
     package func restoreEarlier() {

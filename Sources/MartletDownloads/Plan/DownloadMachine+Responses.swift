@@ -59,7 +59,8 @@ extension DownloadMachine {
             if retriesWithoutRange(request, responseHead) { return (.leave, .cancelled, []) }
             let action = DownloadRetryRule.action(
                 status: responseHead.status, retryAfter: responseHead.retryAfter, isRedirected: isRedirected(request))
-            return (.leave, .rejected(statusError(request, responseHead), action), [])
+            let error = (request.range == nil ? rangeError : nil) ?? statusError(request, responseHead)
+            return (.leave, .rejected(error, action), [])
         }
     }
 
@@ -81,9 +82,9 @@ extension DownloadMachine {
             (supportsRanges, plainRequest) = (false, .made)
             return !DownloadRetryRule.passing.contains(responseHead.status) || options.retry.maximumRetries <= 0
         case .made where request.range == nil:
-            (supportsRanges, plainRequest) = (true, .failed)
+            (supportsRanges, plainRequest) = (true, .unneeded)
             return false
-        case .notMade, .made, .failed: return false
+        case .notMade, .made, .succeeded, .unneeded: return false
         }
     }
 
@@ -92,6 +93,7 @@ extension DownloadMachine {
         _ total: UInt64, _ now: MonotonicTime
     ) -> Response {
         let id = request.id
+        plainRequest = .unneeded
         guard plan != nil else {
             if let error = wrongLength(total, responseHead.url) { return (.leave, .rejected(error, .fail), []) }
             if let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
@@ -176,6 +178,12 @@ extension DownloadMachine {
             return (ownAction, ownEnd, effects + more)
         }
         if request.range != nil { supportsRanges = false }
+        if plainRequest == .made, !hasMirrors {
+            plainRequest = .succeeded
+            // The status may have had another reason than the range. So a broken transfer is resumed, and if that is
+            // rejected as well, the file is requested again.
+            supportsRanges = responseHead.representation.hasCondition
+        }
         return takeWhole(request.id, responseHead, now)
     }
 
@@ -305,7 +313,7 @@ extension DownloadMachine {
         // A server that limits the number of connections rejects additional ones in many ways, and the system may have
         // no descriptor left. Only a failure that concerns all transfers, as of the local file, ends the others.
         let isBeyond = action == .fail && !DownloadRetryRule.concernsAll(error) && isAdditional(request)
-        if action == .fail, !isBeyond { return fail(error) }
+        if action == .fail, !isBeyond { return failOrRequestWhole(request, error, now) }
         if isBeyond || !receiving.isEmpty {
             // The others continue, including those that wait for their responses. If none is left, the bytes are
             // requested again, by one transfer alone. For a while no connection is added.
@@ -315,7 +323,7 @@ extension DownloadMachine {
         }
         failures = hasProgressed ? 1 : failures + 1
         hasProgressed = false
-        guard failures <= options.retry.maximumRetries else { return fail(error) }
+        guard failures <= options.retry.maximumRetries else { return failOrRequestWhole(request, error, now) }
         var delay = Duration.zero
         if case .retry(let asked) = action {
             delay = DownloadRetryRule.delay(failures, asked: asked, options.retry, random: random())
@@ -328,6 +336,19 @@ extension DownloadMachine {
         ramp.restart(now: now)
         if delay > .zero { retryAt = now.advanced(by: delay) }
         return effects + [.emit(.retrying(error, after: delay, failures: failures))] + proceed(afterFailure: true, now)
+    }
+
+    /// Fails the download. If the status may have rejected the range, and this run has received no part, the whole file
+    /// is requested once before. If that fails as well, the stored bytes stay, and the error is that of the range.
+    private mutating func failOrRequestWhole(
+        _ request: DownloadRequest, _ error: HTTPError, _ now: MonotonicTime
+    ) -> [Effect] {
+        guard plainRequest == .notMade || plainRequest == .succeeded, request.range != nil, known?.hasCondition == true,
+            error.code == .unacceptableStatus, let status = error.status,
+            DownloadRetryRule.rejectingRange.contains(status)
+        else { return fail(error) }
+        (supportsRanges, plainRequest, rangeError) = (false, .made, error)
+        return cancelAll() + proceed(afterFailure: true, now)
     }
 
     // MARK: Errors

@@ -32,13 +32,15 @@ package struct DownloadMachine: Sendable {
         case differs
     }
 
-    /// The state of the request without `Range`, made once after a status rejected the probe.
+    /// The state of the request without `Range`, made once after a status rejected a range.
     enum PlainRequest: Sendable {
         case notMade
-        /// The request was made, and has not failed.
+        /// The request was made, and has no response yet.
         case made
-        /// The request failed as well: the status was not about the range.
-        case failed
+        /// The file arrives. It is unknown whether the server has ranges: they are requested only to resume.
+        case succeeded
+        /// The status was not about the range: the request failed as well, or the server has sent a part.
+        case unneeded
     }
 
     /// The first requested range, 8 MiB. Its response shows length, validator and support of ranges.
@@ -73,8 +75,11 @@ package struct DownloadMachine: Sendable {
     package var disposition: String?
     /// The value of `Content-Type`; `nil` without one, and for bytes of an earlier run.
     var contentType: String?
-    /// The request without `Range` after a rejected probe.
+    /// The request without `Range` after a rejected range.
     var plainRequest = PlainRequest.notMade
+    /// The error of the rejected range, if bytes were already received: that of the download if the request without
+    /// `Range` fails as well.
+    var rangeError: HTTPError?
     /// The requests of the active transfers.
     package var transfers: [UInt64: DownloadRequest] = [:]
     /// The transfers that receive bytes.
@@ -161,7 +166,9 @@ package struct DownloadMachine: Sendable {
         return known.hasCondition || (options.checksum != nil && known.coding == nil && !isExclusive)
     }
 
-    var isSegmented: Bool { mayRequestRanges && known?.coding == nil && !isLastGeneration }
+    var isSegmented: Bool {
+        mayRequestRanges && known?.coding == nil && !isLastGeneration && plainRequest != .succeeded
+    }
 
     /// Whether the download may restart only after a failure. It then uses one connection, because each node of a
     /// server may have its own tag for the file.
@@ -201,6 +208,7 @@ package struct DownloadMachine: Sendable {
         (known, former, digests) = (responseHead.representation, nil, responseHead.digests)
         (modified, disposition) = (responseHead.modified, responseHead.disposition)
         contentType = responseHead.contentType
+        rangeError = nil
         plan = SegmentPlan(total: total, window: window, takeoverThreshold: options.takeoverThreshold)
         sources[lead].representation = known
         found(responseHead.url, by: lead)
@@ -280,7 +288,8 @@ package struct DownloadMachine: Sendable {
 
     private mutating func first(_ now: MonotonicTime) -> DownloadRequest {
         lastTransfer += 1
-        let requestsRange = supportsRanges && ramp.limit > 1 && !isWhole && !isLastGeneration
+        let requestsRange =
+            supportsRanges && ramp.limit > 1 && !isWhole && !isLastGeneration && plainRequest != .succeeded
         return makeRequest(
             lastTransfer, to: lead, requestsRange ? 0..<DownloadMachine.probeByteCount : nil, condition: nil, now)
     }
@@ -292,7 +301,7 @@ package struct DownloadMachine: Sendable {
         return DownloadRequest(
             id: id, url: sources[source].foundURL ?? url, range: range, condition: condition, time: now,
             source: source, isForeign: source != 0 && url.origin != original.origin,
-            isAdditional: plan != nil && transfers.values.contains { $0.source == source })
+            isAdditional: plan != nil && transfers.values.contains { $0.source == source }, userInfo: url.userInfo)
     }
 
     /// Applies the number of connections that the condition of the network allows; `nil` for that of the options.

@@ -18,7 +18,8 @@ package enum DownloadResponseRule {
     package enum Decision: Equatable, Sendable {
         /// Bytes of the known file: the number to skip at the start of the body, and the range of the rest.
         case part(passingOver: UInt64, Range<UInt64>, total: UInt64)
-        /// The whole file from its first byte, in the known representation; or none is known.
+        /// The whole file from its first byte, in the known representation as far as validators show; or none is
+        /// known.
         case whole
         /// The whole file from its first byte, in another representation than the known one.
         case changedWhole
@@ -65,7 +66,8 @@ package enum DownloadResponseRule {
                 return .unproven
             }
             guard let known else { return .whole }
-            guard asked.range != nil else {
+            // Without a validator, a response without the requested range shows only that the server has no ranges.
+            guard asked.range != nil, known.hasCondition else {
                 return known.differs(from: responseHead.representation) ? .changedWhole : .whole
             }
             guard known.isProven(by: responseHead.representation) else { return .changedWhole }
@@ -215,6 +217,8 @@ package struct DownloadRequest: Sendable {
     /// Whether another transfer from the same URL was active when the request was made. A failure may then only mean
     /// that the server rejects additional connections, also if that transfer has ended since.
     var isAdditional = false
+    /// The user info of the URL as it was given, for its origin.
+    var userInfo: HTTPURL.UserInfo?
 
     /// The request as ``DownloadResponseRule`` needs it.
     var asked: DownloadResponseRule.Asked { DownloadResponseRule.Asked(range: range, isConditional: condition != nil) }

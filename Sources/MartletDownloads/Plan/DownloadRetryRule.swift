@@ -13,8 +13,9 @@ package enum DownloadRetryRule {
 
     /// Statuses of transient failures.
     package static let passing: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
-    /// Statuses that may mean an expired signed URL.
-    package static let expired: Set<Int> = [401, 403, 404, 410]
+    /// Statuses from 400 to 499 that are not about the URL, but about the proxy or the range. Any other one may mean an
+    /// expired signed URL: the file stores differ.
+    package static let independentOfURL: Set<Int> = [407, 416]
     /// Statuses with which some servers reject any request that has a `Range`.
     package static let rejectingRange: Set<Int> = [400, 403, 405, 406, 412, 500, 501, 503]
 
@@ -22,7 +23,8 @@ package enum DownloadRetryRule {
     /// - Parameter isRedirected: Whether the request went to the URL of a redirect, also within the origin.
     package static func action(status: Int, retryAfter: Duration?, isRedirected: Bool) -> Action {
         if passing.contains(status) { return .retry(after: retryAfter) }
-        return isRedirected && expired.contains(status) ? .requestOriginal : .fail
+        let mayBeExpired = (400..<500).contains(status) && !independentOfURL.contains(status)
+        return isRedirected && mayBeExpired ? .requestOriginal : .fail
     }
 
     /// Returns the action after an error of a call.

@@ -118,6 +118,8 @@ extension DownloadManager {
     private func discard(_ id: DownloadID) {
         guard let entry = managed[id] else { return }
         let job = entry.job ?? make(entry.item.plan, entry.status, slots)
+        // The received bytes may be recorded with any of the URLs.
+        if entry.job == nil { for url in entry.item.movedURLs { job.move(to: url) } }
         runs.add { [weak self, store] in
             var fileError: HTTPError?
             do throws(HTTPError) { try await job.discard() } catch { fileError = error }

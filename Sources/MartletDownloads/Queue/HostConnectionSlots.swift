@@ -110,3 +110,80 @@ package final class HostConnectionSlots: Sendable {
     /// The number of hosts with an acquired slot or a waiter.
     package var hostCount: Int { state.withLock { $0.hosts.count } }
 }
+
+/// The connection slot of a transfer: that of the host of its current request, to which a redirect may have led. While
+/// a transfer waits for a slot it has none, so that transfers never wait for each other.
+final class ConnectionSlot: Sendable {
+    /// The error of a transfer that does not wait for a slot.
+    struct NoneFree: Error {}
+
+    private struct State {
+        /// The origin of the slot; `nil` without a slot.
+        var origin: HTTPURL.Origin?
+        var isOver = false
+    }
+
+    private let slots: HostConnectionSlots
+    private let mayWait: Bool
+    /// The lock on the state, used by the transfer and by the stage of its call.
+    private let state = Mutex(State())
+
+    init(_ slots: HostConnectionSlots, mayWait: Bool) { (self.slots, self.mayWait) = (slots, mayWait) }
+
+    /// The origin of the slot; `nil` without a slot.
+    var origin: HTTPURL.Origin? { state.withLock { $0.origin } }
+
+    /// Releases the slot of another origin, and acquires one of this origin.
+    /// - Throws: ``NoneFree``; `CancellationError` when the task is cancelled. The transfer has no slot then.
+    func move(to origin: HTTPURL.Origin) async throws {
+        guard self.origin != origin else { return }
+        release()
+        if mayWait { try await slots.acquire(origin) } else if !slots.tryAcquire(origin) { throw NoneFree() }
+        // The call may have ended without waiting for this.
+        let (surplus, isOver) = state.withLock { state -> (HTTPURL.Origin?, Bool) in
+            if state.isOver { return (origin, true) }
+            defer { state.origin = origin }
+            return (state.origin, false)
+        }
+        if let surplus { slots.release(surplus) }
+        if isOver { throw CancellationError() }
+    }
+
+    /// Releases the slot at the end of the transfer, which then gets no other one.
+    func end() {
+        state.withLock { $0.isOver = true }
+        release()
+    }
+
+    private func release() {
+        if let origin = state.withLock({ $0.origin.take() }) { slots.release(origin) }
+    }
+}
+
+/// The option of a call whose requests need the slot of a transfer.
+enum ConnectionSlotKey: StageKey {
+    static var defaultValue: ConnectionSlot? { nil }
+    static var position: StagePosition { .cache }
+
+    static func isActive(_ slot: ConnectionSlot?) -> Bool { slot != nil }
+
+    static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
+        call[ConnectionSlotKey.self].map { ConnectionSlotStage(slot: $0, progress: progress) }
+    }
+}
+
+/// A stage that acquires the slot of each request's host before the connection is opened.
+private struct ConnectionSlotStage: CallStage {
+    let slot: ConnectionSlot
+    let progress: CallProgress
+
+    func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
+        let origin = call.url.origin
+        if slot.origin != origin {
+            try await progress.userCode.run("the wait for a connection slot", .preparing) {
+                try await slot.move(to: origin)
+            }
+        }
+        return try await next(call)
+    }
+}

@@ -100,7 +100,9 @@ final class ManagedRun: Sendable {
             var plan = order.plan
             if let prepare = order.prepare {
                 let url = order.movedURLs.last ?? plan.url
-                plan.options.headers = try await plan.options.headers.prepared(for: url, by: prepare)
+                let headers = plan.options.headers
+                plan.options.headers = try await headers.prepared(for: url, by: prepare)
+                plan.options.secretFields.formUnion(plan.options.headers.secretNames(addedTo: headers))
                 try Task.checkCancellation()
             }
             let job = order.make(plan, order.status, order.slots)
@@ -151,7 +153,8 @@ extension DownloadManager {
     /// - Parameters:
     ///   - directory: The directory; created with its parents if missing. Only its owner may write to it.
     ///   - prepare: Called at the start of each run with the fields of its requests and the URL of the file. It adds
-    ///     fields that are not stored, such as `Authorization`. An error that it throws fails the download.
+    ///     fields that are not stored, such as `Authorization`, and that are not sent to another origin after a
+    ///     redirect. An error that it throws fails the download.
     /// - Throws: An ``HTTPError``: `.alreadyInProgress` if a manager of any process has the directory;
     ///   `.fileFailed` if another user owns it, others may write to it, or it cannot be used.
     public init(
@@ -213,6 +216,15 @@ extension DownloadStatus {
 }
 
 extension HTTPHeaders {
+    /// Fields without secrets, which redirects to other origins preserve.
+    private static let nonSecretNames: Set<HTTPField.Name> = [.accept, .acceptLanguage, .acceptEncoding, .userAgent]
+
+    /// The names of the fields that were added to others or changed, and that may be secrets.
+    package func secretNames(addedTo others: HTTPHeaders) -> Set<HTTPField.Name> {
+        Set(fields.map(\.name)).subtracting(HTTPHeaders.nonSecretNames)
+            .filter { fields[fields: $0] != others.fields[fields: $0] }
+    }
+
     /// Returns the fields after the caller's closure changed them. The wait ends when the task is cancelled.
     /// - Throws: An `HTTPError` of the closure; `.invalidRequest` for its other errors; `CancellationError`.
     package func prepared(

@@ -122,6 +122,8 @@ package final class DownloadJob: Sendable {
                     // A record without its bytes is useless, and belongs to no download.
                     try PartFile.remove(names.companions, files)
                 } else if let part = try PartFile.open(names, files: files) {
+                    // No run has replaced the bytes for another URL: they are not those of this download.
+                    if let record = part.record(), !self.isValid(record) { return true }
                     try part.discard()
                 } else {
                     return false
@@ -160,7 +162,11 @@ package final class DownloadJob: Sendable {
     /// Whether a file without a checksum is rejected.
     var requiresDigest: Bool { digestVerification == .required }
 
-    private var redirects: RedirectPolicy { plan.options.request.redirects ?? session.configuration.redirects }
+    private var redirects: RedirectPolicy {
+        var policy = plan.options.request.redirects ?? session.configuration.redirects
+        policy.secretFields.formUnion(plan.options.secretFields)
+        return policy
+    }
 
     /// Whether a redirect led to another origin than that of the URL, or the URL is a mirror there: no credentials may
     /// be sent.
@@ -168,6 +174,15 @@ package final class DownloadJob: Sendable {
         guard !request.isForeign else { return true }
         let urls = [url, session.settings.effective(url, plan.options.request)]
         return !urls.contains { $0.origin == request.url.origin } && !redirects.sendsCredentialsCrossOrigin
+    }
+
+    /// Returns the URL that a request is sent to: with the user info that was given, which the URL of a redirect lacks.
+    func address(of request: DownloadRequest) -> HTTPURL {
+        let url = request.url
+        guard let userInfo = request.userInfo, url.userInfo == nil, !isCrossOrigin(request) else { return url }
+        return HTTPURL(
+            scheme: url.scheme, userInfo: userInfo, host: url.host, hostKind: url.hostKind,
+            explicitPort: url.explicitPort, path: url.path, query: url.query, fragment: url.fragment)
     }
 
     /// Returns the options of a request that override the session's configuration.
@@ -182,6 +197,7 @@ package final class DownloadJob: Sendable {
             // Credentials are not sent over plain HTTP after a redirect either.
             if url.scheme == .https, request.url.scheme == .http { options.authentication?.netrc = nil }
         }
+        if !plan.options.secretFields.isEmpty { options.redirects = redirects }
         options.retry = .never
         options.decompresses = false
         // A missing part must be detected, and the received bytes must be those of the file.

@@ -50,9 +50,14 @@ extension DownloadRun {
             state.withLock { $0.leftByteCount = earlier }
             return earlier
         }
-        // Bytes of earlier runs remain unless another representation is proven.
-        let isDoubted = state.withLock { $0.keeps && $0.machine.plan == nil && $0.machine.former != nil }
-        if isDoubted, let record = part.record() {
+        // Recorded bytes remain unless another representation is proven. Those that this run cannot reuse, because of
+        // its URL or its options, remain until it replaces them.
+        let isUntouched = !keeps && !part.isReplaced && options.resumption != .restart
+        let remain = state.withLock {
+            $0.keeps && (isUntouched || $0.machine.plan == nil && $0.machine.former != nil)
+        }
+        if remain, let record = part.record() {
+            guard job.isValid(record) else { return nil }
             state.withLock { $0.leftByteCount = record.writtenCount }
             return record.writtenCount
         }

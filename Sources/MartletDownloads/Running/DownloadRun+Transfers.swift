@@ -11,23 +11,21 @@ extension DownloadRun {
     func transfer(
         _ request: DownloadRequest, _ control: TransferControl, mayWait: Bool, onLargeBody: () -> Void
     ) async -> DownloadMachine.TransferOutcome? {
-        let origin = request.url.origin
-        do throws(CancellationError) {
-            if mayWait {
-                try await job.slots?.acquire(origin)
-            } else if job.slots?.tryAcquire(origin) == false {
-                return .crowded
-            }
-        } catch { return .cancelled }
-        defer { job.slots?.release(origin) }
-        state.withLock { $0.metrics.requestCount += 1 }
+        let slot = job.slots.map { ConnectionSlot($0, mayWait: mayWait) }
+        defer { slot?.end() }
         do {
+            // Before the call starts, whose timeouts do not include the wait.
+            try await slot?.move(to: request.url.origin)
+            state.withLock { $0.metrics.requestCount += 1 }
             let httpRequest = try job.request(request)
+            var requestOptions = job.requestOptions(for: request)
+            if let slot { requestOptions[ConnectionSlotKey.self] = slot }
             return try await session.streamDetailed(
-                httpRequest, to: request.url, options: job.requestOptions(for: request), control: control,
-                kind: .download
+                httpRequest, to: job.address(of: request), options: requestOptions, control: control, kind: .download
             ) { response in try await self.receive(request, response, onLargeBody: onLargeBody) }
-        } catch let error as HTTPError { return .failed(error) } catch let error as StorageError {
+        } catch is ConnectionSlot.NoneFree { return .crowded } catch let error as HTTPError {
+            return .failed(error)
+        } catch let error as StorageError {
             return .failed(failure(error))
         } catch is CancellationError {
             // If neither the run nor its task was cancelled, the program has cancelled this call, and so the download.

@@ -137,7 +137,9 @@ final class DownloadRun: Sendable {
             case .complete, .stopped, .failed:
                 do { return try await finish() } catch let mismatch as ChecksumMismatch {
                     job.status.become(.running)
-                    state.withLock { $0.part }?.distrust()
+                    if let part = state.withLock({ $0.part }) {
+                        await BlockingThreadPool.shared.run { part.distrust() }
+                    }
                     effects = state.withLock { $0.machine.mismatched(mismatch.error, now: MonotonicTime.now()) }
                     if case .fail(let error)? = effects.first {
                         state.withLock { $0.keeps = false }

@@ -20,6 +20,30 @@ struct CredentialOriginTests {
         var isUnasked: Bool { self != .any && self != .digest }
     }
 
+    @Test("The user info of the URL is sent with each part after a redirect within the origin")
+    func sameOrigin() async throws {
+        let conduct = RangeBehavior(
+            Samples.one,
+            acts: [
+                .cut(request: 2, after: Samples.cut),
+                RangeResponseOverride(on: { $0.target == "/latest" }) {
+                    $0.replacement = .redirect(to: "/v1/file.bin")
+                },
+                RangeResponseOverride(on: { $0.fields["Authorization"] == nil }) {
+                    $0.replacement = OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""])
+                },
+            ])
+        try await RangeScene.with(conduct) { scene in
+            let url = scene.origin.url("/latest").replacing("http://", with: "http://me:secret@")
+            let run = try await scene.run(from: url)
+            #expect(run.requests.map(\.target) == ["/latest", "/v1/file.bin", "/v1/file.bin"], "\(run.log)")
+            #expect(run.requests.allSatisfy { $0.fields["Authorization"] != nil }, "\(run.log)")
+            #expect(run.requests.last?.start == Samples.cut)
+            #expect(run.value?.url.absoluteString == scene.origin.url("/v1/file.bin"))
+            try await scene.expectOrder(after: run, versions: [Samples.one])
+        }
+    }
+
     private struct Tokens: TokenProvider {
         func token() async throws -> String { "secret" }
         func refresh(after token: String) async throws -> String { "secret" }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Martlet
+import MartletStorage
 import MartletTesting
 import MartletTestSupport
 import Testing
@@ -45,6 +46,60 @@ struct ForeignPartTests {
             #expect(run.requests.first?.start == 0, "\(run.log)")
             try await scene.expectOrder(after: run, versions: [Samples.one])
         }
+    }
+
+    /// Makes a part writable by all before each query of its status: so a mount with a fixed mode, or a directory with
+    /// a default ACL, shows even a new file.
+    private static func expose(_ path: String, in files: FaultyFileSystem) {
+        files.interrupt(.status, at: path) { [weak files] in
+            _ = unsafe chmod(path, 0o666)
+            if let files { ForeignPartTests.expose(path, in: files) }
+        }
+    }
+
+    @Test(
+        "A file is downloaded on a file system that shows each file as writable by all",
+        arguments: [DownloadOptions.Collision.fail, .rename, .overwrite])
+    func exposed(_ collision: DownloadOptions.Collision) async throws {
+        try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
+            let files = FaultyFileSystem()
+            ForeignPartTests.expose(scene.path.string + ".martlet-part", in: files)
+            let options = RangeScene.options { $0.collision = collision }
+            let job = DownloadJob(
+                DownloadJob.Plan(url: try HTTPURL(scene.url), target: .file(scene.path), options: options),
+                session: scene.session, status: DownloadStatus(), files: files)
+            #expect(try await job.run().path == scene.path)
+            #expect(try scene.directory.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            #expect(try scene.directory.names() == [RangeScene.name])
+        }
+    }
+
+    @Test("On such a file system a part has one owner at a time, and the next one starts over")
+    func exposedOwner() throws {
+        let directory = try PartDirectory()
+        let files = FaultyFileSystem()
+        ForeignPartTests.expose(directory.names.part, in: files)
+        let part = try #require(try directory.open(files))
+        try PartDirectory.fill(part.file, 0..<100)
+        #expect(try directory.open(files) == nil)
+        #expect(try part.byteCount() == 100)
+        #expect(try directory.list() == ["a.bin.martlet-part"])
+        part.close()
+        let next = try #require(try directory.open(files))
+        #expect(try next.byteCount() == 0)
+    }
+
+    @Test("A part that another process has replaced, because it looks like another user's, is not published")
+    func replaced() throws {
+        let directory = try PartDirectory()
+        let files = FaultyFileSystem()
+        ForeignPartTests.expose(directory.names.part, in: files)
+        let part = try #require(try directory.open(files))
+        try PartDirectory.fill(part.file, 0..<100)
+        try LinuxFileSystem().remove(directory.names.part)
+        try directory.write([1], to: "a.bin.martlet-part")
+        #expect(throws: StorageError.self) { try part.publish(total: 100, .fail, modified: nil) }
+        #expect(try directory.list() == ["a.bin.martlet-part"])
     }
 
     @Test("A complete record of another user is not published without a request to the server")

@@ -38,14 +38,16 @@ struct MovedTests {
         }
     }
 
-    @Test("A signed URL that expires during the download is requested again, and the stored bytes stay")
-    func expired() async throws {
+    @Test(
+        "A signed URL that expires during the download is requested again, and the stored bytes stay",
+        arguments: [400, 403])
+    func expired(_ status: Int) async throws {
         let conduct = RangeBehavior(
             Samples.one,
             acts: [
                 .cut(request: 1, after: Samples.cut),
                 RangeResponseOverride(on: { $0.number > 1 && $0.target.hasSuffix("n=1") }) {
-                    $0.replacement = .text("expired\n", status: 403)
+                    $0.replacement = .text("expired\n", status: status)
                 },
             ])
         try await withSignedURL(conduct) { scene, url, front in

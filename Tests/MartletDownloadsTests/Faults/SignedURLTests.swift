@@ -39,6 +39,80 @@ struct SignedURLTests {
         }
     }
 
+    /// Checks that the bytes of the first run are still stored, and that a run of its URL resumes from them.
+    private func expectKept(_ scene: RangeScene, _ options: DownloadOptions, from url: String) async throws {
+        #expect(try scene.directory.parts().count == 2)
+        scene.ranges.play(RangeBehavior(Samples.one))
+        let run = try await scene.run(options, from: url)
+        #expect(run.value?.resumedByteCount == Samples.cut, "\(run.log)")
+        try await scene.expectOrder(after: run, versions: [Samples.one])
+    }
+
+    @Test("A run of another URL that fails before its first byte keeps the stored bytes")
+    func otherQueryFails() async throws {
+        let acts: [RangeResponseOverride] = [
+            .answer(from: 1, .text("no\n", status: 403)), .answer(from: 1, .text("no\n", status: 404)),
+            // The head arrives, and no byte of the body.
+            .always { $0.fault = OriginFault(.close, afterBodyBytes: 0) },
+        ]
+        for act in acts {
+            try await RangeScene.with(Samples.cutOnce()) { scene in
+                let options = RangeScene.options { $0.retry.maximumRetries = 0 }
+                let url = scene.origin.url("/get?token=old")
+                _ = try await scene.run(options, from: url)
+                scene.ranges.play(RangeBehavior(Samples.one, acts: [act]))
+                let failed = try await scene.run(options, from: scene.origin.url("/get?token=new"))
+                #expect(failed.error != nil && failed.error?.resumableByteCount == nil, "\(failed.log)")
+                try await scene.expectOrder(after: failed, versions: [Samples.one])
+                try await expectKept(scene, options, from: url)
+            }
+        }
+    }
+
+    @Test(
+        "A download of another URL that is cancelled before its first byte keeps the stored bytes",
+        arguments: [false, true])
+    func otherQueryCancelled(byTask: Bool) async throws {
+        try await RangeScene.with(Samples.cutOnce()) { scene in
+            let options = RangeScene.options { $0.retry.maximumRetries = 0 }
+            let url = scene.origin.url("/get?token=old")
+            _ = try await scene.run(options, from: url)
+            scene.ranges.play(RangeBehavior(Samples.one, acts: [.hold(request: 1, after: 0, "asked")]))
+            let other = scene.origin.url("/get?token=new")
+            if byTask {
+                let task = Task { try await scene.session.download(other, to: scene.path, options: options) }
+                try await scene.ranges.signals.wait(for: "asked")
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+            } else {
+                let download = try scene.session.startDownload(other, to: .file(scene.path), options: options)
+                try await scene.ranges.signals.wait(for: "asked")
+                await download.cancel()
+            }
+            #expect(await eventually { scene.directory.openFiles().isEmpty })
+            try await expectKept(scene, options, from: url)
+        }
+    }
+
+    @Test("A failed run whose options do not allow to resume keeps the stored bytes")
+    func otherOptions() async throws {
+        try await RangeScene.with(Samples.cutOnce(Samples.bare(Samples.one))) { scene in
+            var options = RangeScene.options { $0.retry.maximumRetries = 0 }
+            options.resumption = .unverified
+            let first = try await scene.run(options)
+            #expect(first.error?.resumableByteCount == Samples.cut, "\(first.log)")
+            scene.ranges.play(
+                RangeBehavior(Samples.bare(Samples.one), acts: [.answer(from: 1, .text("no\n", status: 404))]))
+            options.resumption = .automatic
+            let failed = try await scene.run(options)
+            #expect(failed.error?.resumableByteCount == Samples.cut, "\(failed.log)")
+            scene.ranges.play(RangeBehavior(Samples.bare(Samples.one)))
+            options.resumption = .unverified
+            let last = try await scene.run(options)
+            #expect(last.value?.resumedByteCount == Samples.cut, "\(last.log)")
+        }
+    }
+
     @Test("Bytes stored under one signature are used under the next")
     func otherSignature() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])

@@ -168,22 +168,24 @@ struct DownloadFailureTests {
         #expect(alone.isComplete && alone.rangeRequests.count > 19)
     }
 
-    @Test("403 from a redirect target requests the original URL again; a second one is final")
-    func expired() throws {
+    @Test(
+        "A rejection by a redirect target requests the original URL again; a second one is final",
+        arguments: [400, 403])
+    func expired(_ code: Int) throws {
         let file = SimulatedFile(byteCount: 60 << 20)
         var download = try SimulatedDownload { rangeRequest, number in
             let isSigned = rangeRequest.url.absoluteForm.contains("signed")
-            if isSigned, number < 5 { return try status(403, from: rangeRequest.url.absoluteForm) }
+            if isSigned, number < 5 { return try status(code, from: rangeRequest.url.absoluteForm) }
             return try file.reply(rangeRequest, from: "http://cdn.example/signed?\(number)")
         }
         download.run()
         #expect(download.isComplete && download.restarts.isEmpty)
         #expect(download.rangeRequests.contains { $0.url.absoluteForm.contains("signed") })
-        var rejected = try SimulatedDownload { _, _ in try status(403, from: "http://cdn.example/signed") }
+        var rejected = try SimulatedDownload { _, _ in try status(code, from: "http://cdn.example/signed") }
         rejected.run()
         #expect(rejected.error?.code == .unacceptableStatus)
         #expect(rejected.asked == ["bytes=0-8388607", "-"])
-        #expect(rejected.error?.message.contains("403") == true)
+        #expect(rejected.error?.message.contains("\(code)") == true)
     }
 
     @Test("404 ends a download and keeps the stored bytes")

@@ -79,7 +79,10 @@ struct DownloadResponseRuleTests {
             expected: .changedWhole),
         Row(
             name: "the whole file without a validator, formerly with a weak tag", status: 200,
-            known: [("ETag", "W/\"a\"")], expected: .changedWhole),
+            known: [("ETag", "W/\"a\"")], expected: .whole),
+        Row(
+            name: "the whole file in a version with another weak tag", isConditional: false, status: 200,
+            fields: [("ETag", "W/\"b\"")], known: [("ETag", "W/\"a\"")], expected: .changedWhole),
         Row(name: "another successful status", status: 203, fields: [otherTag], expected: .changedWhole),
         Row(
             name: "a range without Content-Range", status: 206, fields: [tag], byteCount: 100,
@@ -151,7 +154,7 @@ struct DownloadResponseRuleTests {
             fields: [range("100-199/1000")], known: [], expected: .part(0, 100..<200, total: 1_000)),
         Row(
             name: "the whole file without any validator", isConditional: false, status: 200, known: [],
-            expected: .changedWhole),
+            expected: .whole),
         Row(
             name: "a first range with a content coding", isConditional: false, status: 206,
             fields: [tag, range("100-199/1000"), ("Content-Encoding", "gzip")], known: nil,

@@ -9,9 +9,10 @@ struct DownloadRetryRuleTests {
         arguments: [
             (408, true, true), (425, true, true), (429, true, true), (500, true, true), (502, true, true),
             (503, true, true), (504, true, true), (501, false, false), (505, false, false),
-            (400, false, false), (401, false, true), (403, false, true), (404, false, true),
-            (405, false, false), (410, false, true), (412, false, false), (451, false, false),
-            (304, false, false), (100, false, false),
+            (400, false, true), (401, false, true), (403, false, true), (404, false, true),
+            (405, false, true), (407, false, false), (410, false, true), (412, false, true),
+            (416, false, false), (451, false, true), (499, false, true), (304, false, false),
+            (100, false, false),
         ])
     func statuses(_ status: Int, _ passes: Bool, _ isBorneElsewhere: Bool) {
         let here = DownloadRetryRule.action(status: status, retryAfter: .seconds(3), isRedirected: false)

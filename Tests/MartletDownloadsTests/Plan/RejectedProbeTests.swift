@@ -57,6 +57,51 @@ struct RejectedProbeTests {
         #expect(passing.rangeRequests.count > 5)
     }
 
+    @Test("The file that arrives without Range can be resumed with it", arguments: [400, 403, 500, 503])
+    func resumed(_ code: Int) throws {
+        let file = SimulatedFile(byteCount: 3_000_000)
+        var options = DownloadOptions()
+        // No range is split further.
+        options.takeoverThreshold = .seconds(60)
+        func answer(_ rangeRequest: DownloadRequest, _ number: Int) throws -> SimulatedDownload.Reply {
+            guard number > 1 else { return try status(code) }
+            var reply = try file.reply(rangeRequest)
+            if number == 2 { reply.cut = 1_000_000 }
+            return reply
+        }
+        var download = try SimulatedDownload(options, reply: answer)
+        download.run()
+        #expect(download.isComplete && download.restarts.isEmpty)
+        #expect(download.asked == ["bytes=0-8388607", "-", "bytes=1000000-2999999 if"])
+        // The next run resumes from the bytes that are left when the retries are used up.
+        options.retry.maximumRetries = 0
+        var broken = try SimulatedDownload(options, reply: answer)
+        broken.run()
+        #expect(broken.error?.code == .connectionLost && broken.error?.resumableByteCount == 1_000_000)
+    }
+
+    @Test(
+        "A server that rejects every range sends the whole file again, in the same run and in a later one",
+        arguments: [403, 503])
+    func rejectedAgain(_ code: Int) throws {
+        let file = SimulatedFile(byteCount: 3_000_000)
+        var download = try SimulatedDownload { rangeRequest, number in
+            guard rangeRequest.range == nil else { return try status(code) }
+            var reply = try file.reply(rangeRequest)
+            if number == 2 { reply.cut = 1_000_000 }
+            return reply
+        }
+        download.run()
+        #expect(download.isComplete && download.restarts == [.rangesRejected] && download.asked.last == "-")
+        let record = file.record(RangeSet([0..<1_000_000]), total: file.byteCount)
+        var later = try SimulatedDownload(record: record) { rangeRequest, _ in
+            rangeRequest.range == nil ? try file.reply(rangeRequest) : try status(code)
+        }
+        later.run()
+        #expect(later.isComplete && later.restarts == [.rangesRejected] && later.asked.last == "-")
+        #expect(later.disk == RangeSet([0..<file.byteCount]))
+    }
+
     @Test("Any other status is not retried without Range", arguments: [401, 404, 410, 451])
     func other(_ code: Int) throws {
         var download = try SimulatedDownload { _, _ in try status(code) }

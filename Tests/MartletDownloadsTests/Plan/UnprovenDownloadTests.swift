@@ -57,6 +57,22 @@ struct UnprovenDownloadTests {
         #expect(wavering.error?.code == .connectionLost && wavering.asked.count == 6)
     }
 
+    @Test("A checksum does not make a server without ranges and validators look like one whose file changes")
+    func noRangesChecksum() throws {
+        var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
+        (file.tag, file.hasRanges) = (nil, false)
+        var choice = DownloadOptions(segments: 1)
+        choice.checksum = Checksum(.md5, Array(repeating: 1, count: 16))
+        var download = try SimulatedDownload(choice) { [file] rangeRequest, number in
+            var reply = try file.reply(rangeRequest)
+            reply.cut = UInt64(number) * 2 << 20
+            return reply
+        }
+        download.run()
+        #expect(download.isComplete && download.restarts.allSatisfy { $0 == .rangesRejected })
+        #expect(download.asked.count == 10 && download.asked.count { $0 != "-" } == 1)
+    }
+
     @Test("A changed file is a new one, so its first bytes are progress")
     func changedWithoutRanges() throws {
         let old = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)

@@ -2,6 +2,7 @@ import Martlet
 import MartletDownloads
 import MartletStorage
 import MartletTestSupport
+import MartletTesting
 import MartletTransport
 import Synchronization
 import Testing
@@ -265,6 +266,33 @@ struct DownloadManagerTests {
             ])
         #expect(try scene.contents("1.item").firstRange(of: Array("Bearer".utf8)) == nil)
         await manager.close()
+    }
+
+    @Test("The fields that the closure adds do not follow a redirect to another origin")
+    func preparedRedirect() async throws {
+        let name = try #require(HTTPField.Name("X-Api-Key"))
+        let seen = Shared<[String?]>([])
+        try await TestOrigin.withOrigin(.plain) { request in
+            seen.withLock { $0.append(request.headers["X-Api-Key"]) }
+            return .text("file")
+        } run: { other async throws in
+            let target = other.url("/file")
+            try await TestOrigin.withOrigin(.plain) { request in
+                seen.withLock { $0.append(request.headers["X-Api-Key"]) }
+                return .redirect(to: target)
+            } run: { origin async throws in
+                let target = FilePath("\(scene.path).file")
+                defer { try? LinuxFileSystem().remove(target.string) }
+                let manager = try await DownloadManager(session: HTTPSession.own(origin), directory: scene.directory) {
+                    $0[name] = "secret"
+                    _ = $1
+                }
+                let id = try await manager.add(origin.url("/"), to: target)
+                _ = try await manager.download(id)?.value
+                await manager.close()
+            }
+        }
+        #expect(seen.withLock { $0 } == ["secret", nil])
     }
 
     @Test("A closure that throws fails the download, and its error is not stored on disk")

@@ -1,10 +1,11 @@
 import Martlet
-import MartletDownloads
 import MartletTesting
 import MartletTestSupport
 import MartletTransport
 import Synchronization
 import Testing
+
+@testable import MartletDownloads
 
 @Suite("Connection slots per host", .timeLimit(.minutes(10)))
 struct HostConnectionSlotsTests {
@@ -104,6 +105,50 @@ struct HostConnectionSlotsTests {
         #expect(!slots.tryAcquire(place))
         slots.release(place)
         #expect(slots.tryAcquire(place))
+    }
+
+    @Test("A transfer waits for a slot of the redirect's target without a slot, and then has that slot only")
+    func redirected() async throws {
+        let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
+        try await RangeScene.with(conduct) { scene in
+            try await TestOrigin.withOrigin { _ in
+                .redirect(to: scene.url)
+            } run: { front in
+                let slots = HostConnectionSlots(limit: 1)
+                let (first, target) = (try origin(front.url("/")), try origin(scene.url))
+                // Another download has the slot.
+                #expect(slots.tryAcquire(target))
+                let plan = DownloadJob.Plan(
+                    url: try HTTPURL(front.url("/file")), target: .file(scene.path), options: RangeScene.options)
+                let job = DownloadJob(plan, session: scene.session, slots: slots, status: DownloadStatus())
+                let run = Task { try await job.run() }
+                #expect(await eventually { slots.waitingCount == 1 || !scene.ranges.requests.isEmpty })
+                #expect(slots.waitingCount == 1 && slots.count(first) == 0 && scene.ranges.requests.isEmpty)
+                slots.release(target)
+                try await scene.ranges.signals.wait(for: "middle")
+                #expect(slots.count(first) == 0 && slots.count(target) == 1)
+                scene.ranges.signals.raise("middle go")
+                #expect(try await run.value.byteCount == Samples.one.byteCount)
+                #expect(slots.hostCount == 0)
+            }
+        }
+    }
+
+    @Test("A transfer that must not wait ends without a slot if the redirect's target has none")
+    func moved() async throws {
+        let slots = HostConnectionSlots(limit: 1)
+        let (first, target) = (try origin(), try origin("http://b.example"))
+        #expect(slots.tryAcquire(target))
+        let slot = ConnectionSlot(slots, mayWait: false)
+        try await slot.move(to: first)
+        #expect(slots.count(first) == 1)
+        await #expect(throws: ConnectionSlot.NoneFree.self) { try await slot.move(to: target) }
+        #expect(slots.count(first) == 0 && slots.count(target) == 1)
+        slots.release(target)
+        try await slot.move(to: target)
+        slot.end()
+        await #expect(throws: CancellationError.self) { try await slot.move(to: first) }
+        #expect(slots.hostCount == 0)
     }
 
     @Test("A slot that was not acquired cannot be released")
