@@ -4,9 +4,13 @@ public import MartletHosts
 
 // Requests of a host in an offline queue: its headers, options and credentials apply, except to other origins.
 
-/// The part of a host that is not written to disk.
+/// The part of a host, or of a URL, that is not written to disk.
 struct HostPart: Sendable {
     var fieldNames: Set<HTTPField.Name> = []
+    /// The key of the request's options.
+    var idempotencyKey: IdempotencyKey?
+    /// The user name and password of the URL.
+    var urlCredentials: Credentials?
     /// The credentials of the request; `nil` for those of the queue's session.
     var authentication: AuthenticationSettings?
 }
@@ -16,6 +20,18 @@ extension HostPart {
         // A field of the call itself is stored, as with any request.
         fieldNames = host.secretFieldNames.subtracting(headers.lazy.map(\.name))
         authentication = prepared.options.authentication
+        idempotencyKey = prepared.options.idempotencyKey
+    }
+
+    /// Creates the part of a URL. A request has no user info.
+    init(_ target: some HTTPTarget) throws(HTTPError) {
+        let url: HTTPURL
+        switch target.httpTarget {
+        case .text(let text): url = try HTTPSession.url(text)
+        case .url(let given): url = given
+        case .request, .segments: return
+        }
+        urlCredentials = url.user.map { Credentials.basic(user: $0, password: url.password ?? "") }
     }
 }
 
@@ -36,10 +52,15 @@ extension HTTPHost {
         let prepared = try mapped {
             try prepare(method, path, parameters: parameters, body: body, headers: headers, options: options)
         }
+        var attempt = prepared.options
+        // As without a host: a GET after a 301 would deliver nothing. The policy is the session's, with secret fields.
+        if options?.redirects == nil, self.options.redirects == nil {
+            attempt.redirects?.methodPreservingStatuses.insert(301)
+        }
         let outcome: OfflineOutcome
         do {
             outcome = try await fallback.queue(of: session, for: prepared.request).send(
-                prepared.request, body: prepared.body, options: prepared.options, as: fallback.submission,
+                prepared.request, body: prepared.body, options: attempt, as: fallback.submission,
                 HostPart(self, prepared, headers: headers))
         } catch { throw mapped(error) }
         guard case .response(let exchange) = outcome else { return outcome }

@@ -35,8 +35,9 @@ public import MartletCore
 /// time of day, unless it is before 2020 and so was never set.
 ///
 /// Secret fields are not stored (`Authorization`, `Cookie`, `Proxy-Authorization`,
-/// ``OfflineQueueOptions/secretFields``), nor are user names and passwords of URLs: ``OfflineCredentials`` add them
-/// when a request is sent. URLs, other fields and bodies are stored as they are, for the owner of the directory alone.
+/// ``OfflineQueueOptions/secretFields``), nor are user names and passwords of URLs. The process that submits a request
+/// holds them in memory; ``OfflineCredentials`` add them when a later process sends it. URLs, other fields and bodies
+/// are stored as they are, for the owner of the directory alone.
 ///
 /// Only one queue in any process can have the directory open. ``close()`` releases it, and so does the end of the
 /// process. Releasing the queue stops it like ``close()``, but without waiting.
@@ -53,6 +54,8 @@ public actor OfflineQueue: CustomReflectable {
         var hostFields: HTTPFields?
         /// The credentials of the host, for all attempts in this process.
         var hostAuthentication: AuthenticationSettings?
+        /// The user name and password of the URL, for all attempts in this process.
+        var urlCredentials: Credentials?
         var firstOptions: RequestOptions?
         /// The wait of a caller for the first attempt.
         var watch: Watch?
@@ -113,9 +116,11 @@ public actor OfflineQueue: CustomReflectable {
     /// - Parameters:
     ///   - directory: The directory, accessible only by its owner (0700); ``defaultDirectory`` by default.
     ///   - credentials: Add the parts of requests that are not stored. With `nil`, only those of the session are added.
-    ///     The secret fields of a request are then sent only while the process that submitted it runs.
+    ///     The secret fields of a request, and the user of its URL, are then sent only while the process that
+    ///     submitted it runs.
     /// - Throws: An ``HTTPError``: `.alreadyInProgress` if another queue has the directory, in this process
-    ///   or another one; `.fileFailed` if it belongs to another user, others may write to it, or it cannot be used.
+    ///   or another one; `.fileFailed` if it belongs to another user, others may write to it, it cannot be used, or it
+    ///   has a request that a later version of Martlet stored: without it, the order of its lane is unknown.
     public init(
         session: HTTPSession, directory: any FilePathConvertible = OfflineQueue.defaultDirectory,
         options: OfflineQueueOptions = OfflineQueueOptions(), credentials: OfflineCredentials? = nil

@@ -96,6 +96,9 @@ public struct OfflineBackoff: Hashable, Sendable {
 /// Each runs in its own task, and may make calls. Closing the queue cancels the task, without waiting for it.
 public struct OfflineCredentials: Sendable {
     /// Adds the credentials to a request before it is sent. A change of `Idempotency-Key` is ignored.
+    ///
+    /// After a redirect to another origin, the fields that it added or changed are not sent, except `Accept`,
+    /// `Accept-Language`, `Accept-Encoding`, `User-Agent` and `Content-Type`.
     public var authorize: @Sendable (HTTPRequest) async throws -> HTTPRequest
     /// Gets new credentials after a 401, once for all requests; `nil` if ``authorize`` always returns current ones.
     public var refresh: (@Sendable () async throws -> Void)?
@@ -149,7 +152,8 @@ extension HTTPSession {
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields. For a URL: GET, or POST with a body.
     ///   - timeout: The maximum duration of the first attempt.
-    ///   - options: The options of the first attempt; later ones use those of the queue.
+    ///   - options: The options of the first attempt; later ones use those of the queue. The key
+    ///     ``RequestOptions/idempotencyKey`` is that of all attempts.
     /// - Returns: The response with any status; or a ticket, if there was no connection or the queue retries after the
     ///   response. The events of the ``OfflineQueue`` then report the outcome.
     /// - Throws: The errors of ``OfflineQueue/submit(_:query:body:headers:as:)``; `.invalidRequest` if no queue is open
@@ -163,6 +167,7 @@ extension HTTPSession {
         let request = try request(for: target, query: query, body: body, headers: headers)
         let queue = try fallback.queue(of: self, for: request)
         let options = options.limited(to: timeout)
-        return try await queue.send(request, body: body, options: options, as: fallback.submission)
+        return try await queue.send(
+            request, body: body, options: options, as: fallback.submission, HostPart(target))
     }
 }

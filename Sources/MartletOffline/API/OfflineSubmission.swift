@@ -4,7 +4,8 @@ public import MartletCore
 public struct OfflineSubmission: Sendable {
     /// The key by which the server recognizes a repetition.
     public enum Key: Hashable, Sendable {
-        /// A random one for methods that are not idempotent, unless the request has one; the default.
+        /// The one of the request's fields, or of its ``RequestOptions/idempotencyKey``; without one, a random key for
+        /// methods that are not idempotent. The default.
         case automatic
         /// This text, sent as a quoted string (RFC 8941 §3.3.3) unless it is one already.
         case value(String)

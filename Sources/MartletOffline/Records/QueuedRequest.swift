@@ -131,12 +131,15 @@ struct SecretFields: Sendable {
 /// The value of `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header §2.1): a string of RFC 8941 §3.3.3.
 enum OfflineKey {
     /// Returns the value for a request; `nil` for none. A value that the request has takes precedence.
-    static func text(_ key: OfflineSubmission.Key, of request: HTTPRequest) -> String? {
+    /// - Parameter option: The key of the request's options. Its text is sent as it is, as without a queue.
+    static func text(_ key: OfflineSubmission.Key, _ option: IdempotencyKey? = nil, of request: HTTPRequest) -> String?
+    {
         if let own = request.headerFields[.idempotencyKey], !own.isEmpty { return own }
         switch key {
         case .none: return nil
         case .value(let text): return quoted(text)
-        case .automatic: return request.method.isIdempotent ? nil : quoted(random())
+        case .automatic where option == nil && request.method.isIdempotent: return nil
+        case .automatic: return option?.text ?? quoted(random())
         }
     }
 

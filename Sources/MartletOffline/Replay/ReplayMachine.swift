@@ -319,8 +319,8 @@ package struct ReplayMachine: Sendable {
         guard sendsRequests else { return }
         while let first = expiries.min, first.time <= now {
             expiries.popMin()
-            // A request that is being sent expires when its attempt has failed.
-            guard let item = items[first.key], item.state == .waiting else { continue }
+            // A request that is being sent expires when its attempt has failed. A retry may have changed the time.
+            guard let item = items[first.key], item.state == .waiting, item.expires == first.time else { continue }
             items[first.key]?.state = .settling
             effects.expire.append(first.key)
             leaveLane(first.key, item.lane)

@@ -27,12 +27,13 @@ struct OfflineAttempt: Sendable {
     /// - Returns: The decision; `nil` if the attempt was cancelled.
     func run() async -> ReplayDecision? {
         do {
-            let (request, generation) = try await authorized()
-            let first = await send(request)
+            let (request, added, generation) = try await authorized()
+            let first = await send(request, added)
             guard case .unauthorized(let exchange) = first else { return first }
             guard let credentials else { return unauthorized(exchange) }
             try await credentials.renew(after: generation)
-            let second = await send(try await authorized().0)
+            let (other, otherAdded, _) = try await authorized()
+            let second = await send(other, otherAdded)
             if case .unauthorized(let exchange) = second { return unauthorized(exchange) }
             return second
         } catch {
@@ -47,33 +48,36 @@ struct OfflineAttempt: Sendable {
             message: "the server requires other credentials (status \(exchange.statusCode))")
     }
 
-    private func authorized() async throws -> (HTTPRequest, UInt64) {
+    /// Returns the request, the names of the fields that the closure added, and the generation of its credentials.
+    private func authorized() async throws -> (HTTPRequest, Set<HTTPField.Name>, UInt64) {
         var bare = HTTPRequest(
             method: HTTPRequest.Method(rawValue: request.method) ?? .post, url: request.url, headers: request.fields)
         if let hostFields { bare.headerFields.append(contentsOf: hostFields) }
         var made = (request: bare, generation: UInt64(0))
+        var added: Set<HTTPField.Name> = []
         if let credentials {
             made = try await credentials.authorize(bare)
+            added = made.request.headerFields.secretNames(addedTo: bare.headerFields)
         } else if let secretFields {
             made.request.headerFields.append(contentsOf: secretFields)
         }
         // The key is the same in each attempt, even if the closure changed it.
         made.request.headerFields[.idempotencyKey] = request.idempotencyKey
-        return made
+        return (made.request, added, made.generation)
     }
 
-    private func send(_ request: HTTPRequest) async -> ReplayDecision? {
+    private func send(_ request: HTTPRequest, _ added: Set<HTTPField.Name>) async -> ReplayDecision? {
         var options = options
         options.retry = .never
         options.validator = .anything
         // The head decides. A rejected body would hide it, and the request would be sent again.
         options.digestVerification = .off
         options.idempotencyKey = nil
-        // Fields that are not stored are not sent to other origins.
+        // Fields that are not stored, and those of the closure, are not sent to other origins.
         var redirects = options.redirects ?? session.configuration.redirects
         // After a 301 the method is preserved: a GET would deliver nothing.
         if options.redirects == nil { redirects.methodPreservingStatuses.insert(301) }
-        redirects.secretFields.formUnion(declaredSecrets)
+        redirects.secretFields.formUnion(declaredSecrets.union(added))
         redirects.secretFields.formUnion(self.request.secretFields.compactMap { HTTPField.Name($0) })
         options.redirects = redirects
         // A cached response is not the server's response to this request.
@@ -133,6 +137,18 @@ struct OfflineAttempt: Sendable {
 
     /// The maximum supported sleep, which the setting may exceed.
     private static let longestBodyTime = Duration.seconds(365 * 24 * 3600)
+}
+
+extension HTTPFields {
+    /// Fields without secrets, as in ``HTTPHost``. A request needs its type and its key at other origins, too.
+    private static let nonSecretNames: Set<HTTPField.Name> = [
+        .accept, .acceptLanguage, .acceptEncoding, .userAgent, .contentType, .idempotencyKey,
+    ]
+
+    /// The names of the fields that were added to others or changed, and that may be secrets.
+    fileprivate func secretNames(addedTo others: HTTPFields) -> Set<HTTPField.Name> {
+        Set(map(\.name)).subtracting(HTTPFields.nonSecretNames).filter { self[fields: $0] != others[fields: $0] }
+    }
 }
 
 /// Adds credentials to requests, and refreshes them once for all requests that were rejected with the old ones.

@@ -150,7 +150,7 @@ extension OfflineQueue {
     private func prepare(_ id: OfflineID) async -> OfflineAttempt? {
         var request: QueuedRequest
         do throws(OfflineRecordError) { request = try await store.load(id) } catch {
-            if case .record = error {
+            if error.isDamage {
                 log.add(await store.setAside(id, error))
                 close(id, .setAside)
             } else if error.isMissing, held[id] != nil {
@@ -195,6 +195,12 @@ extension OfflineQueue {
         log.add(.attempt(entry.summary.ticket, number: Int(request.attempts)))
         var sendOptions = entry.firstOptions ?? options.request
         if let authentication = entry.hostAuthentication { sendOptions.authentication = authentication }
+        // Credentials of the options take precedence over those of the URL, and these over the session's.
+        if let credentials = entry.urlCredentials, sendOptions.authentication == nil {
+            var authentication = session.configuration.authentication
+            (authentication.credentials, authentication.tokens) = (credentials, nil)
+            sendOptions.authentication = authentication
+        }
         return OfflineAttempt(
             session: session, request: request, body: body, secretFields: entry.secretFields,
             hostFields: entry.hostFields, credentials: credentials, options: sendOptions,

@@ -20,7 +20,7 @@ extension OfflineQueue {
     ) async throws -> OfflineTicket {
         try await submit(
             session.request(for: target, query: query, body: body, headers: headers), body: body, as: submission,
-            HostPart())
+            HostPart(target))
     }
 
     /// Stores a request until a server accepts it, like ``submit(_:query:body:headers:as:)``.
@@ -44,7 +44,7 @@ extension OfflineQueue {
     ) async throws -> OfflineOutcome {
         try await send(
             session.request(for: target, query: query, body: body, headers: headers), body: body, options: options,
-            as: submission, HostPart())
+            as: submission, HostPart(target))
     }
 
     /// Stores a request and waits for its first attempt. `host` is held in memory only.
@@ -70,7 +70,8 @@ extension OfflineQueue {
         try checkOpen()
         let url = try HTTPSession.url(of: request).withoutUserInfo
         let body = body.encoded(by: session.configuration.encoder)
-        try OfflineQueue.check(request, url, submission)
+        let key = firstOptions?.idempotencyKey ?? host.idempotencyKey
+        try OfflineQueue.check(request, url, submission, key)
         guard requestCount < max(1, options.limits.requests) else {
             throw full("\(requestCount) requests are stored")
         }
@@ -90,7 +91,7 @@ extension OfflineQueue {
         queued.bootDeadline = BootDeadline(deadline, boot: boot)
         queued.tag = submission.tag
         queued.secretFields = Set((secret + hostFields).map(\.name.rawName)).sorted()
-        queued.idempotencyKey = OfflineKey.text(submission.key, of: request)
+        queued.idempotencyKey = OfflineKey.text(submission.key, key, of: request)
         queued.fields[.idempotencyKey] = nil
         (queued.contentType, queued.compression) = (body.contentType, body.compression)
         // Counted from here on, so that concurrent submissions do not exceed the limit.
@@ -115,7 +116,7 @@ extension OfflineQueue {
         held[id] = Held(
             summary: summary, secretFields: secret.isEmpty ? nil : secret,
             hostFields: hostFields.isEmpty ? nil : hostFields, hostAuthentication: host.authentication,
-            firstOptions: firstOptions, watch: watch)
+            urlCredentials: host.urlCredentials, firstOptions: firstOptions, watch: watch)
         if watch != nil { watched[queued.lane, default: []].insert(id) }
         log.add(.submitted(summary.ticket))
         isDrained.update { false }
@@ -125,8 +126,9 @@ extension OfflineQueue {
         return summary.ticket
     }
 
-    private static func check(_ request: HTTPRequest, _ url: HTTPURL, _ submission: OfflineSubmission) throws(HTTPError)
-    {
+    private static func check(
+        _ request: HTTPRequest, _ url: HTTPURL, _ submission: OfflineSubmission, _ option: IdempotencyKey?
+    ) throws(HTTPError) {
         func makeError(_ message: String) -> HTTPError {
             HTTPError(.invalidRequest, phase: .preparing, message: message, method: request.method, url: url)
         }
@@ -136,7 +138,13 @@ extension OfflineQueue {
         if (submission.lane?.utf8.count ?? 0) > OfflineSubmission.laneByteLimit {
             throw makeError("the lane's name is longer than \(OfflineSubmission.laneByteLimit) bytes")
         }
-        if case .value(let key) = submission.key, key.isEmpty || !key.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
+        let key: String? =
+            switch submission.key {
+            case .value(let text): text
+            case .automatic: option?.text
+            case .none: nil
+            }
+        if let key, key.isEmpty || !key.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
             throw makeError("an Idempotency-Key must be printable ASCII, and not empty (RFC 8941 §3.3.3)")
         }
         if (submission.tag?.utf8.count ?? 0) > OfflineSubmission.tagByteLimit {

@@ -42,25 +42,35 @@ final class OfflineStore: Sendable {
             } catch { throw HTTPError(opening: error, path: path, owner: "queue", contents: "requests") }
             var contents = Contents()
             let numbers = try HTTPError.storing { () throws(StorageError) in try directory.numbers() }
+            var unreadable: [(UInt64, OfflineRecordError)] = []
             for number in numbers {
                 do throws(OfflineRecordError) {
                     let (request, byteCount) = try read(number, directory)
                     contents.summaries.append(OfflineSummary(request, recordByteCount: byteCount))
                     if request.stage == .sending, !request.isRepeatable { contents.interrupted.insert(request.id) }
-                } catch { contents.findings.append(finding(number, error, directory)) }
+                } catch {
+                    // The lane and the position of this request are unknown, so others could overtake it.
+                    if case .record(.version) = error {
+                        throw HTTPError(
+                            .fileFailed, phase: .preparing,
+                            message: "\(directory.recordPath(number)): \(error); open the directory with that version")
+                    }
+                    unreadable.append((number, error))
+                }
             }
+            contents.findings = unreadable.map { finding($0, $1, directory) }
             contents.lastNumber = directory.lastNumber
             return (directory, contents)
         }
         return (OfflineStore(directory, workers, files), contents)
     }
 
-    /// Returns the report on a record that cannot be read. An invalid record is moved.
+    /// Returns the report on a record that cannot be read. A damaged record is moved.
     private static func finding(_ number: UInt64, _ recordError: OfflineRecordError, _ directory: RecordDirectory)
         -> OfflineEvent
     {
         let here = FilePath(directory.recordPath(number))
-        guard case .record = recordError else { return .recordSkipped(path: here, reason: recordError.description) }
+        guard recordError.isDamage else { return .recordSkipped(path: here, reason: recordError.description) }
         do throws(StorageError) {
             return .recordQuarantined(path: FilePath(try directory.setAside(number)), reason: recordError.description)
         } catch { return .recordSkipped(path: here, reason: "\(recordError.description); \(error.description)") }
@@ -149,7 +159,7 @@ final class OfflineStore: Sendable {
         try await stored { (directory) throws(StorageError) in try directory.remove(id.number) }
     }
 
-    /// Moves an invalid request to the directory `corrupt`.
+    /// Moves a damaged request to the directory `corrupt`.
     func setAside(_ id: OfflineID, _ recordError: OfflineRecordError) async -> OfflineEvent {
         await workers.run { [directory] in OfflineStore.finding(id.number, recordError, directory) }
     }
@@ -207,6 +217,14 @@ enum OfflineRecordError: Error, CustomStringConvertible {
     case storage(StorageError)
     /// The record is invalid.
     case record(RecordEnvelope.FormatError)
+
+    /// Whether the record is damaged. One of a later version is not, and stays in place.
+    var isDamage: Bool {
+        switch self {
+        case .storage, .record(.version): false
+        case .record: true
+        }
+    }
 
     /// Whether the file does not exist.
     var isMissing: Bool { if case .storage(let error) = self { error.isMissingFile } else { false } }

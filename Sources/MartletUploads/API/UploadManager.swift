@@ -87,7 +87,9 @@ public actor UploadManager {
     ///   - directory: The directory; created with its parents if missing. Only its owner may write to it.
     ///   - limits: The limits on concurrent uploads.
     ///   - prepare: Called before each request with its fields and its URL, which may be an upload URL of another
-    ///     origin. It adds fields that are not stored, such as `Authorization`. An error fails the upload.
+    ///     origin. It adds fields that are not stored, such as `Authorization`. They are not sent to another origin
+    ///     after a redirect, except those about the content, `Accept`, `Accept-Language`, `Accept-Encoding` and
+    ///     `User-Agent`. An error fails the upload.
     /// - Throws: An `HTTPError`: `.alreadyInProgress` if a manager of any process has the directory; `.fileFailed` if
     ///   another user owns it, others may write to it, or it cannot be used.
     public init(

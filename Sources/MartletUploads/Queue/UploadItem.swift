@@ -42,18 +42,17 @@ struct UploadItem: Sendable {
     }
 }
 
-/// The identity of a file's content, by which a change is detected.
+/// The identity of a file's content, by which a change is detected. It has no device number: a reboot or a remount may
+/// change that of the same file.
 struct UploadFileIdentity: Hashable, Sendable {
     var byteCount: UInt64
     /// The modification time in nanoseconds since 1970.
     var modificationTime: Int64
-    /// The inode number and the device of the file.
+    /// The inode number of the file.
     var number: UInt64
-    var device: UInt64
 
-    init(byteCount: UInt64, modificationTime: Int64, number: UInt64, device: UInt64) {
-        (self.byteCount, self.modificationTime) = (byteCount, modificationTime)
-        (self.number, self.device) = (number, device)
+    init(byteCount: UInt64, modificationTime: Int64, number: UInt64) {
+        (self.byteCount, self.modificationTime, self.number) = (byteCount, modificationTime, number)
     }
 
     /// Reads the identity of a regular file; symbolic links are followed. Blocks: call it on a worker.
@@ -66,7 +65,7 @@ struct UploadFileIdentity: Hashable, Sendable {
         }
         byteCount = UInt64(max(0, status.st_size))
         modificationTime = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
-        (number, device) = (UInt64(status.st_ino), UInt64(status.st_dev))
+        number = UInt64(status.st_ino)
     }
 
     /// Reads the identity of a file on a worker.

@@ -3,6 +3,7 @@ import MartletDownloads
 import MartletTransport
 
 /// The file format of an upload: a `RecordEnvelope` with the magic `MRTu`, without secrets other than the upload URL.
+/// Version 2 lacks the device of the file, which a reboot may change.
 enum UploadItemCodec {
     /// The maximum length of the file in bytes.
     static let byteLimit = 2 << 20
@@ -10,7 +11,7 @@ enum UploadItemCodec {
     private static let fieldLimit: UInt16 = 10_000
     /// The maximum size of a stored response body.
     static let bodyLimit = 1 << 16
-    private static let envelope = RecordEnvelope(magic: "MRTu", version: 1, byteLimit: byteLimit)
+    private static let envelope = RecordEnvelope(magic: "MRTu", version: 2, byteLimit: byteLimit)
 
     static func encode(_ item: UploadItem) throws(HTTPError) -> [UInt8] {
         do throws(RecordEnvelope.FormatError) { return try envelope.encode { write(item, to: &$0) } } catch {
@@ -20,7 +21,7 @@ enum UploadItemCodec {
     }
 
     static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> UploadItem {
-        try envelope.decode(bytes) { reader, _ throws(RecordReader.FieldError) in try item(&reader) }
+        try envelope.decode(bytes) { reader, version throws(RecordReader.FieldError) in try item(&reader, version) }
     }
 
     // MARK: Writing
@@ -33,7 +34,6 @@ enum UploadItemCodec {
         writer.write(item.file.byteCount)
         writer.write(item.file.modificationTime)
         writer.write(item.file.number)
-        writer.write(item.file.device)
         write(item.options, to: &writer)
         writer.write(item.checkpoint.protocol.rawValue)
         writer.write(optional: item.checkpoint.url?.absoluteString)
@@ -81,7 +81,9 @@ enum UploadItemCodec {
 
     // MARK: Reading
 
-    private static func item(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> UploadItem {
+    private static func item(_ reader: inout RecordReader, _ version: UInt16) throws(RecordReader.FieldError)
+        -> UploadItem
+    {
         let id = UploadID(try reader.number("number"))
         let order: UInt64 = try reader.number("order")
         let url = try url(&reader, "URL")
@@ -89,7 +91,8 @@ enum UploadItemCodec {
         guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw reader.makeError("path") }
         let file = UploadFileIdentity(
             byteCount: try reader.number("length"), modificationTime: try reader.number("time"),
-            number: try reader.number("inode"), device: try reader.number("device"))
+            number: try reader.number("inode"))
+        if version < 2 { _ = try reader.number("device") as UInt64 }
         var item = UploadItem(url: url, path: path, file: file, options: try options(&reader))
         (item.id, item.order) = (id, order)
         item.checkpoint.protocol = try value(&reader, "protocol", UploadProtocol.init(rawValue:))

@@ -147,7 +147,12 @@ actor UploadRun {
             options.withholdCredentials(of: order.session, redirects)
         }
         if let prepare = order.prepare {
-            headers = try await headers.prepared(for: url.withoutUserInfo, by: prepare)
+            let prepared = try await headers.prepared(for: url.withoutUserInfo, by: prepare)
+            // A redirect does not send the secrets of the closure to another origin.
+            redirects.secretFields.formUnion(
+                prepared.secretNames(addedTo: headers).subtracting(UploadFields.ofContent))
+            options.redirects = redirects
+            headers = prepared
         }
         return (try headers.checked(url), options)
     }

@@ -84,20 +84,43 @@ struct OpeningTests {
         }
     }
 
-    @Test("A record of a later version is moved aside unchanged, and the others are sent")
+    private static let laterFormat = RecordEnvelope(magic: "MRTo", version: 9, byteLimit: 1000)
+
+    @Test("A directory with a record of a later version is not opened, and no record is moved or sent")
     func later() async throws {
         try await OfflineScene.run { scene in
-            try await OpeningTests.fill(scene, 2)
-            let later = RecordEnvelope(magic: "MRTo", version: 9, byteLimit: 1000)
-            let bytes = try later.encode { $0.write(UInt64(1)) }
-            try scene.directory.write(bytes, to: "1.request")
+            try await OpeningTests.fill(scene, 3)
+            try scene.directory.write([], to: "1.request")
+            let bytes = try OpeningTests.laterFormat.encode { $0.write(UInt64(2)) }
+            try scene.directory.write(bytes, to: "2.request")
+            let error = await #expect(throws: HTTPError.self) { try await scene.queue() }
+            #expect(error?.code == .fileFailed)
+            #expect(error?.message.contains("2.request") == true && error?.message.contains("version 9") == true)
+            #expect(try scene.directory.names() == ["1.request", "2.request", "3.request"])
+            #expect(try scene.directory.contents(of: "2.request") == bytes)
+            #expect(scene.origin.requests.isEmpty)
+            // The directory is free for the later version.
+            try scene.directory.remove("2.request")
             let queue = try await scene.queue()
-            #expect(try await queue.delivered().keys.first == "1")
-            let reason = try await queue.first { event -> String? in
-                if case .recordQuarantined(_, let reason) = event { reason } else { nil }
-            }
-            #expect(reason.contains("version 9"))
-            #expect(try scene.directory.contents(of: "corrupt/1.request") == bytes)
+            #expect(try await queue.delivered().keys.first == "2")
+            await queue.close()
+        }
+    }
+
+    @Test("A record that a later version replaced in an open queue stays in place, and its lane waits")
+    func replaced() async throws {
+        try await OfflineScene.run { _ in
+            .text("", status: 503)
+        } _: { scene in
+            let queue = try await scene.queue { $0.backoff = OfflineScene.never }
+            try await queue.submit(try scene.request())
+            let ticket = try await queue.postponed(.refused)
+            let bytes = try OpeningTests.laterFormat.encode { $0.write(UInt64(1)) }
+            try scene.directory.write(bytes, to: "1.request")
+            try await queue.retry(ticket.id)
+            _ = try await queue.postponed(.storage)
+            #expect(try scene.directory.names() == ["1.request"])
+            #expect(try scene.directory.contents(of: "1.request") == bytes)
             await queue.close()
         }
     }

@@ -103,6 +103,65 @@ struct CredentialTests {
         }
     }
 
+    @Test("The submitting process sends the user of a URL in each attempt, and stores it nowhere")
+    func userOfURL() async throws {
+        let count = Count()
+        try await OfflineScene.run { _ in
+            .text("", status: count.up() == 1 ? 503 : 200)
+        } _: { scene in
+            let url = try HTTPURL(scene.origin.url("/notes").replacing("http://", with: "http://me:s3cret@"))
+            let session = OfflineScene.session
+            let queue = try await scene.queue(session: session)
+            let outcome = try await session.send(url.absoluteString, body: .text("x"), whenOffline: .enqueue)
+            guard case .queued = outcome else { return #expect(Bool(false), "not queued") }
+            _ = try await queue.send(url, body: .text("x"))
+            try await queue.submit(url, body: .text("x"))
+            try await queue.drained
+            let sent = scene.origin.requests.map { $0.headers["Authorization"] }
+            #expect(sent.count == 4 && Set(sent) == ["Basic bWU6czNjcmV0"])
+            await queue.close()
+            let keeping = try await scene.queue { $0.sendsRequests = false }
+            try await keeping.submit(url, body: .text("small"))
+            let bytes = try scene.directory.allBytes()
+            #expect(bytes.firstRange(of: Array("small".utf8)) != nil)
+            #expect(bytes.firstRange(of: Array("s3cret".utf8)) == nil)
+            await keeping.close()
+        }
+    }
+
+    @Test("Fields that a closure adds or changes do not follow a redirect to another origin")
+    func redirectedAway() async throws {
+        try await TestOrigin.withOrigin(.plain) { _ in
+            .text("taken")
+        } run: { other in
+            let target = other.url("/notes")
+            try await OfflineScene.run { _ in
+                .redirect(to: target, status: 307)
+            } _: { scene in
+                let session = OfflineScene.session
+                let headers: HTTPHeaders = ["X-Api-Key": "added", "Accept": "text/plain"]
+                let ofHost = OfflineCredentials(try session.host(scene.origin.url("/"), headers: headers))
+                let queue = try await scene.queue(
+                    session: session,
+                    credentials: OfflineCredentials { request in
+                        var request = try await ofHost.authorize(request)
+                        request.headerFields[.from] = "changed"
+                        return request
+                    })
+                let ticket = try await queue.submit(
+                    scene.origin.url("/notes"), body: .text("x"), headers: ["From": "given", "X-Plain": "given"])
+                try await queue.drained
+                let first = try #require(scene.origin.requests.first?.headers)
+                #expect(first["X-Api-Key"] == "added" && first["From"] == "changed")
+                let second = try #require(other.requests.first?.headers)
+                #expect(second["X-Api-Key"] == nil && second["From"] == nil)
+                #expect(second["Accept"] == "text/plain" && second["X-Plain"] == "given")
+                #expect(second["Idempotency-Key"] == ticket.idempotencyKey)
+                await queue.close()
+            }
+        }
+    }
+
     @Test("A 401 requests new credentials once, however many lanes were rejected with the old ones")
     func oneRefresh() async throws {
         let refreshes = Count()

@@ -32,6 +32,21 @@ struct QueueRedirectTests {
         }
     }
 
+    @Test("A 301 preserves the method and the body also for a host with secret fields")
+    func movedForHost() async throws {
+        let serverLog = ServerLog()
+        try await OfflineScene.run(answering: QueueRedirectTests.server(301, serverLog)) { scene in
+            let session = OfflineScene.session
+            let queue = try await scene.queue(session: session)
+            let api = try session.host(scene.origin.url("/"), headers: ["X-Api-Key": "secret"])
+            let outcome = try await api.post("notes", body: .text("once"), whenOffline: .enqueue)
+            if case .response(let exchange) = outcome { #expect(exchange.text == "taken") }
+            try await queue.drained
+            #expect(serverLog.entries.map(\.body) == ["once"])
+            await queue.close()
+        }
+    }
+
     @Test("With options that turn a 301 into a GET, the response does not count as delivery")
     func changed() async throws {
         let serverLog = ServerLog()

@@ -94,6 +94,34 @@ struct QueuedSendTests {
         }
     }
 
+    @Test("The key of the options of a call or a host is sent, also with an idempotent method")
+    func keyOfOptions() async throws {
+        try await OfflineScene.run { scene in
+            let session = OfflineScene.session
+            let queue = try await scene.queue(session: session)
+            let options = RequestOptions { $0.idempotencyKey = .value("order-17") }
+            for method in [HTTPRequest.Method.post, .put] {
+                _ = try await session.send(
+                    try scene.request(method), body: .text("x"), options: options, whenOffline: .enqueue)
+            }
+            let api = try session.host(scene.origin.url("/")).with { $0.options = options }
+            _ = try await api.send("notes", body: .text("x"), whenOffline: .enqueue)
+            try await queue.submit("notes", of: api, body: .text("x"))
+            try await queue.drained
+            let keys = scene.origin.requests.map { $0.headers["Idempotency-Key"] }
+            #expect(keys.count == 4 && Set(keys) == ["order-17"])
+            for text in ["", "a\r\nX: y"] {
+                let invalid = RequestOptions { $0.idempotencyKey = .value(text) }
+                let error = await #expect(throws: HTTPError.self) {
+                    try await session.send(try scene.request(), options: invalid, whenOffline: .enqueue)
+                }
+                #expect(error?.code == .invalidRequest)
+            }
+            #expect(scene.origin.requests.count == 4)
+            await queue.close()
+        }
+    }
+
     @Test("Without a queue the call throws an error that says so, and sends nothing")
     func withoutQueue() async throws {
         try await OfflineScene.run { scene in

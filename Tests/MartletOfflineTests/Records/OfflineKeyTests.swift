@@ -6,11 +6,12 @@ import Testing
 @Suite("Idempotency-Key of a queued request")
 struct OfflineKeyTests {
     private func text(
-        _ key: OfflineSubmission.Key, _ method: HTTPRequest.Method = .post, own: String? = nil
+        _ key: OfflineSubmission.Key, _ method: HTTPRequest.Method = .post, own: String? = nil,
+        option: IdempotencyKey? = nil
     ) throws -> String? {
         var request = try HTTPRequest(method: method, url: "http://127.0.0.1/")
         if let own { request.headerFields[.idempotencyKey] = own }
-        return OfflineKey.text(key, of: request)
+        return OfflineKey.text(key, option, of: request)
     }
 
     @Test("Methods that are not idempotent get a quoted string of 128 random bits, others get no key")
@@ -35,5 +36,17 @@ struct OfflineKeyTests {
         #expect(try text(.value("abc"), own: "theirs") == "theirs")
         #expect(try text(.none, own: "theirs") == "theirs")
         #expect(try text(.none) == nil)
+    }
+
+    @Test("The key of the options stays as it is, and applies if neither the submission nor the fields decide")
+    func ofOptions() throws {
+        let option = IdempotencyKey("order-17")
+        for method in [HTTPRequest.Method.post, .put] {
+            #expect(try text(.automatic, method, option: option) == "order-17")
+            #expect(try text(.automatic, method, option: .random)?.wholeMatch(of: /"[0-9a-f]{32}"/) != nil)
+            #expect(try text(.value("abc"), method, option: option) == "\"abc\"")
+            #expect(try text(.none, method, option: option) == nil)
+            #expect(try text(.automatic, method, own: "theirs", option: option) == "theirs")
+        }
     }
 }

@@ -227,6 +227,24 @@ struct ReplayMachineTests {
         #expect(bench.machine.state(of: OfflineID(1)) == nil)
     }
 
+    @Test("A dead request that is retried after its expiry has its new lifetime, whatever the old one was")
+    func retryAfterExpiry() throws {
+        var bench = ReplayBench()
+        bench.add(1, expires: .seconds(10))
+        bench.finish(1, isResting: true)
+        // No event comes between the old expiry and the retry.
+        bench.now = bench.now.advanced(by: .seconds(11))
+        let expires = bench.now.advanced(by: .seconds(10))
+        let effects = bench.machine.retry(OfflineID(1), expires: expires, now: bench.now)
+        bench.note(try #require(effects))
+        #expect(bench.expired == [])
+        #expect(bench.begun == [1, 1])
+        bench.fail(1, .refused, atLeast: .seconds(100))
+        #expect(bench.machine.nextWake() == expires)
+        bench.pass(.seconds(10))
+        #expect(bench.expired == [1])
+    }
+
     @Test("Retrying a waiting request sends it immediately")
     func retryWakes() throws {
         var bench = ReplayBench()

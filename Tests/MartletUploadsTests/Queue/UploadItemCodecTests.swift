@@ -14,7 +14,7 @@ struct UploadItemCodecTests {
         options.retry.maximumDelay = .seconds(8)
         var item = UploadItem(
             url: try HTTPURL("https://user:secret@example.org/a?b=c"), path: "/data/a b",
-            file: UploadFileIdentity(byteCount: 100, modificationTime: -5, number: 6, device: 7), options: options)
+            file: UploadFileIdentity(byteCount: 100, modificationTime: -5, number: 6), options: options)
         (item.id, item.order) = (UploadID(3), 4)
         item.checkpoint = UploadMachine.Checkpoint(
             protocol: .tus, url: try HTTPURL("https://example.org/up"), offset: 50, mayBeComplete: true)
@@ -60,6 +60,20 @@ struct UploadItemCodecTests {
             #expect(throws: RecordEnvelope.FormatError.self) { try UploadItemCodec.decode(damaged) }
             #expect(throws: RecordEnvelope.FormatError.self) { try UploadItemCodec.decode(Array(bytes[..<index])) }
         }
+    }
+
+    @Test("A record of version 1 is read without the device of its file, which a reboot may change")
+    func device() throws {
+        let item = try item()
+        let bytes = try UploadItemCodec.encode(item)
+        var content = Array(bytes.dropFirst(16))
+        // The device follows two numbers, two texts with their lengths, and three numbers of the file.
+        let texts = [item.url.withoutUserInfo.absoluteString, item.path]
+        content.insert(contentsOf: [7, 0, 0, 0, 0, 0, 0, 0], at: 40 + texts.reduce(0) { $0 + 4 + $1.utf8.count })
+        let former = RecordEnvelope(magic: "MRTu", version: 1, byteLimit: UploadItemCodec.byteLimit)
+        let decoded = try UploadItemCodec.decode(former.encode { $0.write(raw: content) })
+        #expect(decoded.file == item.file && decoded.checkpoint == item.checkpoint)
+        #expect(try UploadItemCodec.encode(decoded) == bytes)
     }
 
     @Test("An offset after the end of the file is invalid")

@@ -192,6 +192,37 @@ struct UploadManagerTests {
         }
     }
 
+    @Test("Fields that the closure adds do not follow a redirect to another origin, those about the content do")
+    func redirectedAway() async throws {
+        let seen = Shared<[OriginFields]>([])
+        try await UploadScene.with(1000) { scene in
+            let handler = OriginHandler.resumableUploads(scene.store)
+            try await TestOrigin.withOrigin(.plain) { request in
+                seen.change { $0.append(request.headers) }
+                return try await handler.respond(to: request)
+            } run: { other in
+                let target = other.url("/files")
+                try await TestOrigin.withOrigin(.plain) { request in
+                    seen.change { $0.append(request.headers) }
+                    _ = try await request.collectBody()
+                    return .redirect(to: target, status: 307)
+                } run: { origin in
+                    let manager = try await scene.manager { headers, _ in
+                        headers["X-Api-Key"] = "secret"
+                        headers["Content-Type"] = "text/plain"
+                    }
+                    let id = try await manager.add(
+                        scene.file, to: origin.url("/files"), options: scene.options(.plain))
+                    _ = try await manager.value(of: id)
+                    await manager.close()
+                }
+            }
+            #expect(seen.value.map { $0["X-Api-Key"] } == ["secret", nil])
+            #expect(seen.value.map { $0["Content-Type"] } == ["text/plain", "text/plain"])
+            #expect(scene.store.completed.map(\.bytes) == [scene.bytes])
+        }
+    }
+
     @Test("Cancelling and closing do not wait for a closure that never returns")
     func prepareHangs() async throws {
         try await UploadScene.with(10) { scene in
