@@ -29,7 +29,10 @@ import MartletDemo
     static func main() async {
         StandardDescriptors.open()
         SignalHandler.prepare()
-        let result = await status(of: Array(CommandLine.arguments.dropFirst()))
+        let result: ExitStatus
+        do throws(UsageError) { result = await status(of: try Environment.arguments()) } catch {
+            result = await error.printMessage()
+        }
         await ProgramSessions.shared.end()
         Glibc.exit(result.code)
     }
@@ -149,9 +152,25 @@ enum Spelling {
 }
 
 enum Environment {
+    /// The value of a variable. One that is not UTF-8 counts as missing: repaired, it would name another file.
     static subscript(name: String) -> String? {
         guard let value = unsafe getenv(name) else { return nil }
-        return unsafe String(cString: value)
+        return unsafe String(validatingCString: value)
+    }
+
+    /// The arguments of the program, without its name. Throws for one that is not UTF-8, which `CommandLine.arguments`
+    /// would repair: the program would send other bytes than the given ones, or use another file.
+    static func arguments() throws(UsageError) -> [String] {
+        var words: [String] = []
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = unsafe CommandLine.unsafeArgv[index] else { break }
+            let bytes = unsafe UnsafeBufferPointer(start: argument, count: strlen(argument))
+            guard let word = unsafe String(validating: bytes, as: UTF8.self) else {
+                throw UsageError("argument \(index) is not UTF-8; to send such bytes, use a file: --data-binary @FILE")
+            }
+            words.append(word)
+        }
+        return words
     }
 
     static var speaksUTF8: Bool {

@@ -80,6 +80,8 @@ struct DemoEnvironment: Sendable {
     /// A configuration that trusts only the certificate authority of an origin.
     private static func configuration(trusting origin: TestOrigin) -> SessionConfiguration {
         var configuration = SessionConfiguration.default
+        // A proxy of the environment does not reach origins on loopback.
+        configuration.proxy = .none
         // Long enough for a slow machine.
         configuration.timeouts.connect = .seconds(120)
         if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }

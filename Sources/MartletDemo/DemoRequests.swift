@@ -14,6 +14,8 @@ enum DemoRequests {
         Demo.Step(title: "POST a value as JSON and decode the response", run: postJSON),
         Demo.Step(title: "GET a gzip-coded text, and a chunked body with a trailer", run: codings),
         Demo.Step(title: "Send ten GETs concurrently", run: concurrent),
+        Demo.Step(title: "GET from the cache, and validate the stored response", run: cached),
+        Demo.Step(title: "Coalesce ten equal GETs into one request", run: coalesced),
     ]
 
     private static func getJSON(_ stage: DemoEnvironment) async throws -> [String] {
@@ -76,6 +78,51 @@ enum DemoRequests {
             let time = ContinuousClock.now - start
             try check("the list of statuses", codes, is: Array(repeating: 200, count: 10))
             return ["the origin responded after all ten had arrived; all ten took \(Timeline.milliseconds(time))"]
+        }
+    }
+
+    private static func cached(_ stage: DemoEnvironment) async throws -> [String] {
+        var content = OriginContent(body: .text("stored"), contentType: "text/plain", entityTag: "\"v1\"")
+        content.headers.append("Cache-Control", "max-age=600")
+        return try await TestOrigin.withOrigin(.plain, handler: .content(content)) { origin in
+            let session = stage.session.with { $0.cache = .memoryOnly() }
+            let calls: [(mode: CacheMode, source: HTTPExchange.Source, requestCount: Int)] = [
+                (.standard, .network, 1), (.standard, .cache, 1), (.revalidate, .validatedCache, 2),
+            ]
+            var lines: [String] = []
+            for (mode, source, requestCount) in calls {
+                let options = RequestOptions { $0.cacheMode = mode }
+                let exchange = try await session.get(origin.url("/"), options: options).validated()
+                try check("the source", exchange.source, is: source)
+                try check("the text", exchange.text, is: "stored")
+                try check("the number of requests", origin.requests.count, is: requestCount)
+                let time = Timeline.milliseconds(exchange.metrics.total)
+                let title = "GET / \(exchange.response.status.code)"
+                lines.append(
+                    source == .cache ? "\(title) from the cache in \(time)" : Timeline.line(title, exchange.metrics))
+            }
+            try check("If-None-Match", origin.requests.last?.headers["If-None-Match"], is: "\"v1\"")
+            return ["three calls, two requests: the second one, with If-None-Match, got a 304"] + lines
+        }
+    }
+
+    private static func coalesced(_ stage: DemoEnvironment) async throws -> [String] {
+        let handler = OriginHandler { _ in
+            // The other calls start during the delay. A later one is served by the cache.
+            .text("shared", headers: ["Cache-Control": "max-age=600"]).with { $0.delay = .milliseconds(200) }
+        }
+        return try await TestOrigin.withOrigin(.plain, handler: handler) { origin in
+            let cache = ResponseCache.memoryOnly()
+            let session = stage.session.with { $0.cache = cache }
+            let url = origin.url("/")
+            let texts = try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<10 { group.addTask { try await session.get(url).validated().text } }
+                return try await group.reduce(into: [String]()) { $0.append($1) }
+            }
+            try check("the list of texts", texts, is: Array(repeating: "shared", count: 10))
+            try check("the number of requests", origin.requests.count, is: 1)
+            let statistics = cache.statistics
+            return ["1 request; its transfer served \(statistics.shared) more calls, the cache \(statistics.hits)"]
         }
     }
 }

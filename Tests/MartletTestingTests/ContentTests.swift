@@ -101,6 +101,17 @@ struct ContentTests {
         #expect(try await answer("If-Unmodified-Since: Sat, 08 Sep 2001 00:00:00 GMT\r\n").status == 412)
     }
 
+    @Test("An asterisk matches content without an entity tag, and a tag does not")
+    func asteriskWithoutTag() async throws {
+        let mock = MockTransport(handler: .content(OriginContent(body: .text("0123456789"))))
+        let client = try await RawClient(mock)
+        #expect(try await client.get("/", fields: "If-Match: *\r\n").status == 200)
+        #expect(try await client.get("/", fields: "If-Match: \"v1\"\r\n").status == 412)
+        #expect(try await client.get("/", fields: "If-None-Match: *\r\n").status == 304)
+        #expect(try await client.get("/", fields: "If-None-Match: \"v1\"\r\n").status == 200)
+        #expect(try await client.get("/", method: "PUT", fields: "If-None-Match: *\r\n").status == 412)
+    }
+
     @Test("HEAD returns the full length and ignores ranges")
     func answersHead() async throws {
         let answer = try await answer("Range: bytes=0-0\r\n", method: "HEAD")

@@ -83,12 +83,11 @@ struct BatchEngine: Sendable {
                 throw BatchError(.other, "“\(request.method)” is not a method; nothing was sent")
             }
             var fields = request.fields
-            var options = request.policies(&fields)
+            var options = request.policies(&fields.fields)
             options.timeouts.connect = connectTimeout
             if !request.proxy.isEmpty { options.proxy = try ProxyPlan.settings(request.proxy) }
             let body = request.body.map { HTTPBody.bytes($0, contentType: nil) } ?? .none
-            let exchange = try await session.send(
-                method, url, body: body, headers: HTTPHeaders(fields), options: options)
+            let exchange = try await session.send(method, url, body: body, headers: fields, options: options)
             return BatchReply.line(request.sequence, exchange)
         } catch { return BatchReply.line(request.sequence, BatchError(error)) }
     }

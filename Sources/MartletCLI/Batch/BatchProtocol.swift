@@ -12,7 +12,8 @@ struct BatchRequest: Sendable {
     private(set) var operation = Operation.fetch
     private(set) var url = ""
     private(set) var method = "GET"
-    private(set) var fields = HTTPFields()
+    /// The fields, with a limit: `HTTPFields` traps at 65,535 fields.
+    private(set) var fields = HTTPHeaders()
     private var omittedFields: Set<HTTPField.Name> = []
     private(set) var body: [UInt8]?
     /// Whether content codings are decoded. With `nil` they are, unless the request itself sets `Accept-Encoding`.
@@ -160,6 +161,7 @@ struct BatchRequest: Sendable {
             throw BatchError(.other, "Host is given twice; nothing was sent")
         }
         fields.append(HTTPField(name: name, value: value))
+        if let rejection = fields.rejection { throw BatchError(.other, "\(rejection); nothing was sent") }
     }
 
     /// Parses an override of the form `host:port:address:port`.

@@ -21,7 +21,7 @@ struct CredentialPlan: Sendable {
             let name = text.prefix { $0 != ":" }
             let password =
                 name.endIndex < text.endIndex
-                ? String(text[text.index(after: name.endIndex)...]) : await PasswordPrompt.password(of: text) ?? ""
+                ? String(text[text.index(after: name.endIndex)...]) : try await PasswordPrompt.password(of: text) ?? ""
             plan.identity = RequestCredentials(user: String(name), password: password, scheme: plan.scheme)
         } else if options.netrc != .none {
             plan.netrc = try await file(options.netrcFile, isOptional: options.netrc == .optional)
@@ -109,16 +109,21 @@ struct RequestCredentials: Sendable {
 }
 
 enum PasswordPrompt {
-    static func password(of user: String) async -> String? {
-        await Console.run { () -> String? in
+    static func password(of user: String) async throws(UsageError) -> String? {
+        let line = await Console.run { () -> [UInt8]? in
             let opened = try? FileDescriptor.open(FilePath("/dev/tty"), .readWrite, options: .closeOnExec)
             guard let terminal = opened else { return nil }
             defer { try? terminal.close() }
             return try? ask("Enter host password for user '\(user)':", on: terminal)
         }
+        guard let line else { return nil }
+        guard let password = String(validating: line, as: UTF8.self) else {
+            throw UsageError("the password is not UTF-8")
+        }
+        return password
     }
 
-    private static func ask(_ question: String, on terminal: FileDescriptor) throws -> String {
+    private static func ask(_ question: String, on terminal: FileDescriptor) throws -> [UInt8] {
         var shown = termios()
         guard unsafe tcgetattr(terminal.rawValue, &shown) == 0 else { throw Errno(rawValue: ENOTTY) }
         var hidden = shown
@@ -135,7 +140,7 @@ enum PasswordPrompt {
         var line: [UInt8] = []
         while line.count < 4096, let byte = try terminal.bytes(atMost: 1).first, byte != 10 { line.append(byte) }
         try terminal.writeAll("\n".utf8)
-        return String(decoding: line, as: UTF8.self)
+        return line
     }
 }
 
@@ -183,18 +188,19 @@ enum CookiePlan {
         }
     }
 
-    private static func headerValues(_ bytes: [UInt8]) -> [String] {
+    private static func headerValues(_ bytes: [UInt8]) -> [[UInt8]] {
         let name = "set-cookie:"
         return bytes.split(whereSeparator: { $0 == 10 || $0 == 13 }).compactMap { line in
-            let text = String(decoding: line, as: UTF8.self)
-            guard text.prefix(name.count).lowercased().begins(with: name) else { return nil }
-            return String(text.dropFirst(name.count))
+            let start = String(decoding: line.prefix(name.utf8.count), as: UTF8.self)
+            return start.lowercased() == name ? Array(line.dropFirst(name.utf8.count)) : nil
         }
     }
 
     /// Stores a cookie as if the host in its Domain attribute had set it. Returns the reason if it is not stored.
-    private static func store(_ value: String, in jar: CookieJar) async -> String? {
-        let domains = value.split(separator: ";").dropFirst().compactMap { part -> Substring? in
+    private static func store(_ value: [UInt8], in jar: CookieJar) async -> String? {
+        // Only for the domain, which is ASCII: the jar stores the bytes.
+        let text = String(decoding: value, as: UTF8.self)
+        let domains = text.split(separator: ";").dropFirst().compactMap { part -> Substring? in
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard pair.count == 2, HeaderLines.trimmed(pair[0]).lowercased() == "domain" else { return nil }
             return HeaderLines.trimmed(pair[1])
@@ -204,7 +210,7 @@ enum CookiePlan {
         }
         let host = domain.contains(":") && !domain.hasPrefix("[") ? "[\(domain)]" : String(domain)
         guard let url = try? HTTPURL("https://\(host)/") else { return "has a Domain that is not a host" }
-        return await jar.store(setCookieValues: [value], from: url).first.map { "is not stored: \($0)" }
+        return await jar.store(setCookieBytes: [value], from: url).first.map { "is not stored: \($0)" }
     }
 
     /// Writes all cookies to the file of a group. A failure is reported, and does not change the exit code.

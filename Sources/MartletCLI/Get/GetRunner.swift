@@ -10,7 +10,9 @@ struct GetRunner: Sendable {
         let global = groups.global
         if !global.isSilent { for warning in global.warnings { await Console.report("warning: \(warning)") } }
         var planned: [[TransferPlan]] = []
-        for group in groups {
+        for var group in groups {
+            // A later group may have set global options.
+            group.global = global
             let number = planned.reduce(0) { $0 + $1.count }
             let caller = try await CredentialPlan.load(group)
             planned.append(try TransferPlan.plans(for: group, from: number, caller: caller))

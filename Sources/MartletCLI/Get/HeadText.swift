@@ -41,8 +41,11 @@ enum HeadText {
 
 /// The lines of `-H`: header fields to send, and defaults to omit.
 struct HeaderLines: Sendable {
-    private(set) var fields = HTTPFields()
+    /// The fields, with a limit: `HTTPFields` traps at 65,535 fields.
+    private var headers = HTTPHeaders()
     private(set) var omitted: Set<HTTPField.Name> = []
+
+    var fields: HTTPFields { headers.fields }
 
     /// Reads lines: `Name: value`, `Name;` for an empty value, `Name:` to omit a default.
     init(_ lines: [String]) throws(UsageError) { for line in lines { try add(line, at: "option -H") } }
@@ -60,15 +63,16 @@ struct HeaderLines: Sendable {
         try check(HeaderLines.isValid(value), "\(place): the value of \(name.rawName) has a control character")
         if line.unicodeScalars[mark] == ";" {
             try check(value.isEmpty, "\(place): “\(line)” has no colon: 'Name: value'")
-            fields.append(HTTPField(name: name, value: ""))
+            headers.append(HTTPField(name: name, value: ""))
         } else if value.isEmpty {
             try check(
                 name != .contentLength && name != .transferEncoding,
                 "\(place): \(name.rawName) frames the body and cannot be removed")
             omitted.insert(name)
         } else {
-            fields.append(HTTPField(name: name, value: value))
+            headers.append(HTTPField(name: name, value: value))
         }
+        if let rejection = headers.rejection { throw UsageError("\(place): \(rejection)") }
     }
 
     /// A text without leading and trailing spaces and tabs.
@@ -89,7 +93,7 @@ struct HeaderLines: Sendable {
 
     /// Sets a field unless the lines set or omit it.
     mutating func setDefault(_ name: HTTPField.Name, _ value: String) {
-        if fields[name] == nil, !omitted.contains(name) { append(name, value) }
+        if fields[name] == nil, !omitted.contains(name) { append(HTTPField(name: name, value: value)) }
     }
 
     /// Sets the fields of the options for referer, user agent and cookies, unless `-H` sets or omits them.
@@ -105,8 +109,9 @@ struct HeaderLines: Sendable {
         if !options.cookies.isEmpty { setDefault(.cookie, options.cookies.joined(separator: "; ")) }
     }
 
-    /// Adds a field, even if the lines set or omit it.
-    mutating func append(_ name: HTTPField.Name, _ value: String) { fields.append(HTTPField(name: name, value: value)) }
+    /// Adds the field of an option, even if the lines set or omit it. It does not count towards the limit, because the
+    /// number of options with a field is small.
+    mutating func append(_ field: HTTPField) { headers.fields.append(field) }
 }
 
 /// A head that was sent or received before the head of the final response.

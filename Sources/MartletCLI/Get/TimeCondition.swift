@@ -35,19 +35,22 @@ struct TimeCondition: Hashable, Sendable {
 }
 
 enum EntityTagFile {
+    private static let emptyTag = Array("\"\"".utf8)
+
     /// Returns the value of `If-None-Match`: the contents of the file of `--etag-compare` without line breaks; `nil`
     /// without the option. The value is an empty tag if the file is empty, or if it cannot be read and `--etag-save` is
     /// given.
-    static func compared(_ options: TransferOptions) throws(UsageError) -> String? {
+    static func compared(_ options: TransferOptions) throws(UsageError) -> [UInt8]? {
         guard let name = options.comparedTagFile else { return nil }
         let bytes: [UInt8]
         do throws(UsageError) { bytes = try InputFile.contents(of: name) } catch {
             guard options.savedTagFile != nil else { throw error }
-            return "\"\""
+            return emptyTag
         }
-        let text = String(decoding: bytes.filter { ![0, 10, 13].contains($0) }, as: UTF8.self)
-        try check(HeaderLines.isValid(text), "option --etag-compare: “\(name)” has a control character")
-        return text.isEmpty ? "\"\"" : text
+        let tag = bytes.filter { ![0, 10, 13].contains($0) }
+        try check(
+            tag.allSatisfy(ByteClass.isFieldValue), "option --etag-compare: “\(name)” has a control character")
+        return tag.isEmpty ? emptyTag : tag
     }
 
     /// Checks that the file of `--etag-save` can be written, before anything is sent. Existing contents are retained.

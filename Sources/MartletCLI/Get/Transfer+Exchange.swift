@@ -207,9 +207,19 @@ extension Transfer {
         stream.failureLimit = 3
         // -m limits all connections together, but each new connection would restart the timeout.
         stream.reconnects = options.totalTimeout == nil
-        for try await event in session.events(plan.request, body: plan.body, options: stream) {
-            let members: JSONMembers = ["event": event.event, "id": event.id, "data": event.data]
-            try await output.write(Array((members.jsonLine + "\n").utf8))
+        var byteCount: UInt64 = 0
+        do {
+            for try await event in session.events(plan.request, body: plan.body, options: stream) {
+                let members: JSONMembers = ["event": event.event, "id": event.id, "data": event.data]
+                let line = Array((members.jsonLine + "\n").utf8)
+                try await output.write(line)
+                byteCount += UInt64(line.count)
+                meter?.note(byteCount, of: nil)
+            }
+        } catch let error as HTTPError {
+            // --retry depends on the status. After an event, a retry could repeat or lose events.
+            if byteCount == 0, let exchange = error.exchange { builder.update { $0.head = exchange.rawHead } }
+            throw error
         }
     }
 }

@@ -69,15 +69,21 @@ struct TransferPlan: Sendable {
         request.headerFields[.range] = request.headerFields[.range] ?? "bytes=\(offset)-"
     }
 
-    /// Rejects options that cannot be combined with `--sse`: they are for one exchange, but a stream may reconnect.
+    /// Rejects options that cannot be combined with `--sse`: they are for one exchange, but a stream may reconnect, and
+    /// its heads, times and original bytes are not reported.
     private static func checkReading(_ options: TransferOptions) throws(UsageError) {
         guard options.reading == .events else { return }
-        if options.speedLimit > 0, options.speedTime > .zero {
-            throw UsageError("option --sse: cannot be used with -Y and -y")
-        }
-        if options.includesHeads || options.isHead || options.headsFile != nil || options.usesRemoteHeaderName {
-            throw UsageError("option --sse: cannot be used with -i, -I, -D and -J")
-        }
+        let global = options.global
+        let others: [(name: String, isGiven: Bool)] = [
+            ("-Y and -y", options.speedLimit > 0 && options.speedTime > .zero), ("-i", options.includesHeads),
+            ("-I", options.isHead), ("-D", options.headsFile != nil), ("-J", options.usesRemoteHeaderName),
+            ("-w", options.writeOut != nil), ("-R", options.preservesModificationTime), ("-v", global.isVerbose),
+            ("--har", global.harFile != nil), ("--timeline", global.showsTimeline),
+            ("-z", options.timeCondition != nil), ("--etag-compare", options.comparedTagFile != nil),
+            ("--etag-save", options.savedTagFile != nil), ("--cache", options.cacheDirectory != nil),
+            ("--raw", options.isRaw), ("--fail-with-body", options.keepsBodyOnFailure),
+        ]
+        for (name, isGiven) in others where isGiven { throw UsageError("option --sse: cannot be used with \(name)") }
     }
 
     /// Creates the plan of one URL. `data` is the data for the query of `-G`; `given` is the body that `-d` or `-F`
@@ -126,7 +132,7 @@ struct TransferPlan: Sendable {
             lines.setDefault(.range, "bytes=\(range)\(isNumber ? "-" : "")")
         }
         if let condition = group.timeCondition { lines.setDefault(condition.field, condition.date.text) }
-        if let value = try EntityTagFile.compared(group) { lines.append(.ifNoneMatch, value) }
+        if let tag = try EntityTagFile.compared(group) { lines.append(HTTPField(name: .ifNoneMatch, value: tag)) }
         // With `--raw` the body is written as received, in any of these codings.
         if group.isCompressed, group.isRaw { lines.setDefault(.acceptEncoding, ContentCoding.acceptedNames) }
         lines.setDefaults(group)
@@ -172,8 +178,16 @@ struct TransferPlan: Sendable {
         guard options.putsDataInQuery, !data.isEmpty else { return url }
         let whole = url.absoluteString.prefix { $0 != "#" }
         let separator = url.query == nil ? "?" : url.query == "" ? "" : "&"
-        return try CommandLineURL.parsed(
-            "\(whole)\(separator)\(String(decoding: data, as: UTF8.self))", pathAsIs: options.keepsPath)
+        return try CommandLineURL.parsed("\(whole)\(separator)\(queryText(data))", pathAsIs: options.keepsPath)
+    }
+
+    /// Returns data as ASCII. The parser of URLs encodes the other characters, but a file may contain any bytes.
+    private static func queryText(_ data: [UInt8]) -> String {
+        var text: [UInt8] = []
+        for byte in data {
+            if byte < 0x80 { text.append(byte) } else { PercentEncoding.append(escaped: byte, to: &text) }
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 }
 

@@ -96,7 +96,7 @@ struct CommandLineParser {
         try check(
             depth < CommandLineParser.configDepthLimit,
             "option files are nested more than \(CommandLineParser.configDepthLimit) deep")
-        let text = String(decoding: try InputFile.contents(of: name), as: UTF8.self)
+        let text = try InputFile.text(of: name)
         depth += 1
         defer { depth -= 1 }
         for line in try ConfigFile.lines(of: text, named: name) { try read(line) }
@@ -238,9 +238,23 @@ enum InputFile {
         } catch { throw UsageError("could not read “\(name)”: \(error)", status: .readFailed) }
     }
 
+    /// The text of a file, which must be UTF-8: repaired, it would send or print other bytes than those of the file.
+    /// Blocks.
+    static func text(of name: String) throws(UsageError) -> String {
+        guard let text = String(validating: try contents(of: name), as: UTF8.self) else {
+            throw UsageError("“\(name)” is not UTF-8")
+        }
+        return text
+    }
+
     /// The contents of the file that a value names after `@`; `nil` for a value without `@`. Blocks.
     static func contents(afterAtOf value: String) throws(UsageError) -> [UInt8]? {
         value.begins(with: "@") ? try contents(of: value.rest(after: value.startIndex)) : nil
+    }
+
+    /// The text of the file that a value names after `@`; `nil` for a value without `@`. Blocks.
+    static func text(afterAtOf value: String) throws(UsageError) -> String? {
+        value.begins(with: "@") ? try text(of: value.rest(after: value.startIndex)) : nil
     }
 
     private static func rest(of file: FileDescriptor) throws -> [UInt8] {

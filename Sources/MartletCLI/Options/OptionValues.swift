@@ -59,8 +59,8 @@ enum OptionValues {
 
     /// Sets the format of `-w`: the text, or the contents of `@FILE`. As in curl, the file's line breaks are ignored.
     static func writeOut(_ group: inout TransferOptions, _ text: String) throws(UsageError) {
-        let format = try InputFile.contents(afterAtOf: text)?.filter { $0 != 10 && $0 != 13 }
-        group.writeOut = format.map { String(decoding: $0, as: UTF8.self) } ?? text
+        let format = try InputFile.text(afterAtOf: text)
+        group.writeOut = format.map { String($0.unicodeScalars.filter { $0 != "\n" && $0 != "\r" }) } ?? text
     }
 
     /// Adds cookies if the text contains an equals sign. Otherwise, or after `@`, it is the name of a file.
@@ -75,12 +75,12 @@ enum OptionValues {
     }
 
     static func header(_ group: inout TransferOptions, _ line: String) throws(UsageError) {
-        guard let contents = try InputFile.contents(afterAtOf: line) else {
+        guard let text = try InputFile.text(afterAtOf: line) else {
             group.headerLines.append(line)
             return
         }
         // As in curl, comments and blank lines are skipped.
-        let lines = String(decoding: contents, as: UTF8.self).split(whereSeparator: \.isNewline)
+        let lines = text.split(whereSeparator: \.isNewline)
         group.headerLines += lines.lazy.map { String($0) }.filter {
             !$0.hasPrefix("#") && $0.contains { $0 != " " && $0 != "\t" }
         }

@@ -79,8 +79,10 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         throws(OriginError) -> FaultProxy
     {
         var settings = DialSettings()
-        if origin.socketAddress.family == .unix { settings.unixSocketPath = origin.address }
-        let host = origin.socketAddress.family == .ipv6 ? "::1" : "127.0.0.1"
+        let address = origin.socketAddress
+        if address.family == .unix { settings.unixSocketPath = address.host }
+        // With a path, neither the host nor the port is used.
+        let host = address.family == .unix ? "localhost" : address.host
         return try FaultProxy(
             Destination(isSecure: false, host: host, port: max(1, origin.port)), settings, scheme: origin.scheme,
             options, seed: seed)

@@ -48,12 +48,12 @@ package enum ContentDecision: Equatable {
         }
     }
 
-    /// Whether a list of entity tags contains one; `*` matches any.
+    /// Whether a list of entity tags contains one; `*` matches every representation, also one without a tag (RFC 9110
+    /// §13.1.1, §13.1.2).
     private static func matches(_ values: [String], _ entityTag: EntityTag?, strongly: Bool) -> Bool {
-        guard let entityTag else { return false }
-        return values.flatMap { ElementList(Array($0.utf8)[...]) }.contains { element in
+        values.flatMap { ElementList(Array($0.utf8)[...]) }.contains { element in
             if element.elementsEqual("*".utf8) { return true }
-            guard let tag = EntityTag(element) else { return false }
+            guard let entityTag, let tag = EntityTag(element) else { return false }
             return strongly ? tag.matchesStrongly(entityTag) : tag.matchesWeakly(entityTag)
         }
     }

@@ -156,6 +156,22 @@ struct BatchTests {
         }
     }
 
+    @Test("A request with more header fields than HTTPFields can hold is rejected, and the next one is sent")
+    func tooManyFields() async throws {
+        try await withRoutes { origin in
+            let url = origin.url("/echo")
+            let fields = Array(repeating: "[\"X\",\"1\"]", count: 65_535).joined(separator: ",")
+            let replies = try await Program.batch(
+                [
+                    "{\"seq\":1,\"url\":\"\(url)\",\"headers\":[\(fields)]}",
+                    "{\"seq\":2,\"url\":\"\(url)\"}",
+                ], "--parallel", "1")
+            #expect(replies.map(\.error) == ["other", nil], "\(replies.map(\.message))")
+            #expect(replies.last?.status == 200)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
     @Test(
         "A line that is not a request gets a reply without a number",
         arguments: [

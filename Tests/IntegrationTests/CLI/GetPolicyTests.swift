@@ -249,6 +249,10 @@ struct GetPolicyTests {
             #expect(origin.requests.count == 2)
             let rejected = try await Program.run("-sS", "--sse", "-i", origin.url("/"))
             #expect(rejected.status == 2)
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
+            let saved = try await Program.run(["--sse", "-o", "events", origin.url("/")], in: directory)
+            #expect(saved.errors.hasPrefix("events: \(run.output.count) B in "), "\(saved.errors)")
         }
     }
 

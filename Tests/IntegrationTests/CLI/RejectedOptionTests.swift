@@ -1,3 +1,4 @@
+import Foundation
 import MartletTesting
 import Testing
 
@@ -28,6 +29,23 @@ struct RejectedOptionTests {
         let run = try await Program.run("-sSM", "http://127.0.0.1/")
         #expect(run.status == 2)
         #expect(run.errors == "martlet: (2) option -M: this is not supported\n")
+    }
+
+    @Test(
+        "An argument that is not UTF-8 is rejected with its position, and nothing is sent or written",
+        arguments: ["-d $'\\xe9'", "-o $'\\xe9'", "-H $'X-A: \\xe9'"])
+    func notUTF8(_ option: String) async throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        try await TestOrigin.withOrigin(.plain, handler: .echo) { origin in
+            let script = "exec \"$1\" \(option) \"$2\""
+            let run = try await Program.run(
+                "bash", ["-c", script, "bash", Program.path, origin.url("/")], input: [], in: directory)
+            #expect(run.status == 2 && run.output.isEmpty)
+            #expect(run.errors.hasPrefix("martlet: (2) argument 2 is not UTF-8; "), "\(run.errors)")
+            #expect(origin.connectionCount == 0)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
     }
 
     @Test(

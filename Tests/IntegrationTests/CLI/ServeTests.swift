@@ -50,13 +50,14 @@ struct ServeTests {
     }
 
     @Test(
-        "demo does everything it announces, and exits with 0",
+        "demo does everything it announces, without a proxy of the environment, and exits with 0",
         .enabled(if: !MartletProgram.isSanitized, "a sanitizer's own memory would be measured"))
     func demo() async throws {
-        let run = try await Program.run("demo")
+        let proxy = "http://127.0.0.1:1"
+        let run = try await Program.run(["demo"], environment: ["http_proxy=\(proxy)", "https_proxy=\(proxy)"])
         #expect(run.status == 0, "\(run.text)")
         #expect(!run.text.contains("FAILED"))
-        #expect(run.text.contains("All 15 steps succeeded"))
+        #expect(run.text.contains("All 17 steps succeeded"))
         #expect(run.errors.isEmpty)
     }
 

@@ -124,6 +124,22 @@ struct ConditionOptionTests {
         }
     }
 
+    @Test("--etag-compare sends a tag that is not UTF-8 unchanged")
+    func rawTag() async throws {
+        let scene = try GetScene()
+        let tag: [UInt8] = [0x22, 0xE9, 0x22]
+        try scene.write(tag + [10], to: "tag")
+        let script = ServerScript.respond("HTTP/1.1 304 Not Modified\r\n\r\n")
+        try await TestOrigin.withOrigin(.plain, scripts: script) { (origin) async throws in
+            let status = try await scene.run(
+                "--etag-compare", scene.file("tag"), "-o", scene.file("out"), origin.url("/"))
+            #expect(status == .success)
+            let line = Array("If-None-Match: ".utf8) + tag + [13, 10]
+            let sent = origin.recorder.transcript(ofConnection: 1)
+            #expect(sent.indices.contains { sent[$0...].starts(with: line) })
+        }
+    }
+
     @Test("An incomplete body leaves the saved tag as it was")
     func truncated() async throws {
         let scene = try GetScene()

@@ -43,6 +43,18 @@ struct CookieFileTests {
         }
     }
 
+    @Test("The bytes of a value are not changed, even if they are not UTF-8")
+    func bytes() async throws {
+        let scene = try GetScene()
+        let (name, domain) = (Array("Set-Cookie: a=".utf8), Array("; Domain=h.test\n".utf8))
+        try scene.write(name + [0xE9] + domain, to: "cookies")
+        let group = try GetScene.groups(["-b", scene.file("cookies")])[0]
+        let jar = CookiePlan.makeJar()
+        await CookiePlan.fill(jar, for: group)
+        let sent = await jar.headerBytes(for: try HTTPURL("http://h.test/"))
+        #expect(sent == Array("a=".utf8) + [0xE9])
+    }
+
     @Test("-j leaves out session cookies")
     func session() async throws {
         let text = "Set-Cookie: a=b; Domain=h.test\nSet-Cookie: c=d; Domain=h.test; Max-Age=9999\n"

@@ -44,6 +44,57 @@ struct GetBehaviorTests {
         }
     }
 
+    @Test("-G sends the bytes of a file, even if they are not UTF-8")
+    func queryBytes() async throws {
+        let scene = try GetScene()
+        try scene.write([0x61, 0x3D, 0xE9, 0xC3, 0xA4], to: "data")
+        try await TestOrigin.withOrigin(.plain) {
+            .text($0.target)
+        } run: { (origin) async throws in
+            let words = ["-G", "-d", "@\(scene.file("data"))", "-d", "b=ä", "-o", scene.file("out"), origin.url("/")]
+            #expect(try await scene.run(words) == .success)
+            #expect(scene.text("out") == "/?a=%E9%C3%A4&b=%C3%A4")
+        }
+    }
+
+    @Test(
+        "An option that an event stream cannot satisfy is rejected by name",
+        arguments: [
+            ["-i"], ["-I"], ["-D", "f"], ["-OJ"], ["-w", "%{http_code}"], ["-R"], ["-v"], ["--har", "f"],
+            ["--timeline"], ["-z", "2030-01-01"], ["--etag-compare", "f"], ["--etag-save", "f"], ["--cache", "f"],
+            ["--raw"], ["--fail-with-body"],
+        ])
+    func eventOptions(_ words: [String]) throws {
+        let group = try GetScene.groups(["--sse", "http://127.0.0.1:1/"] + words)[0]
+        let error = #expect(throws: UsageError.self) {
+            try TransferPlan.plans(for: group, from: 0, caller: CredentialPlan())
+        }
+        let name = words[0] == "-OJ" ? "-J" : words[0]
+        #expect(error?.description == "option --sse: cannot be used with \(name)" && error?.status == .usage)
+    }
+
+    @Test("A global option of a later group is rejected with an event stream as well", arguments: ["-v", "--timeline"])
+    func laterOption(_ option: String) async throws {
+        let url = "http://127.0.0.1:1/"
+        #expect(try await GetScene().run("--sse", url, "--next", option, url) == .usage)
+    }
+
+    @Test("--retry applies to the status of an event stream")
+    func eventRetry() async throws {
+        let scene = try GetScene()
+        let stream = OriginResponse(
+            headers: ["Content-Type": "text/event-stream"], body: .text("retry: 100\n\ndata: a\n\n"))
+        let handler = OriginHandler.inTurn([.status(500), .fixed(stream), .status(204)])
+        try await TestOrigin.withOrigin(.plain, handler: handler) { (origin) async throws in
+            let report = try await scene.transfer(
+                "--sse", "--retry", "1", "-o", scene.file("out"), origin.url("/")
+            ) { $0.retries.delay = .milliseconds(1) }
+            #expect(report.status == .success, "\(report.message)")
+            #expect(scene.text("out") == #"{"event":"message","id":"","data":"a"}"# + "\n")
+            #expect(origin.requests.count == 3)
+        }
+    }
+
     @Test("An optional netrc file may be missing even if it is named")
     func optionalNetrc() async throws {
         let scene = try GetScene()

@@ -19,7 +19,12 @@ final class GetScene: Sendable {
 
     /// Writes a file of the directory.
     func write(_ text: String, to name: String) throws {
-        try Data(text.utf8).write(to: URL(filePath: file(name)))
+        try write(Array(text.utf8), to: name)
+    }
+
+    /// Writes a file of the directory.
+    func write(_ bytes: [UInt8], to name: String) throws {
+        try Data(bytes).write(to: URL(filePath: file(name)))
     }
 
     /// The text of a file in the directory; `nil` if it does not exist.

@@ -41,6 +41,30 @@ struct UsageErrorTests {
         #expect(error?.description.hasPrefix(message) == true, "\(error?.description ?? "none")")
     }
 
+    @Test(
+        "A file that is not UTF-8 is rejected by its name, unless it is data",
+        arguments: [("-K", ""), ("-H", "@"), ("-w", "@")])
+    func fileNotUTF8(_ option: String, _ mark: String) throws {
+        let scene = try GetScene()
+        try scene.write(Array("url: ".utf8) + [0xE9], to: "file")
+        let file = scene.file("file")
+        let error = #expect(throws: UsageError.self) { try GetScene.groups([option, mark + file]) }
+        #expect(error?.description == "option \(option): “\(file)” is not UTF-8" && error?.status == .usage)
+        #expect(try GetScene.groups(["-d", "@\(file)"])[0].data == [.data("@\(file)")])
+    }
+
+    @Test("Header fields that HTTPFields cannot hold are rejected", arguments: ["X: 1", "X;"])
+    func tooManyFields(_ line: String) throws {
+        let scene = try GetScene()
+        try scene.write(String(repeating: "\(line)\n", count: 65_535), to: "lines")
+        let group = try GetScene.groups(["-H", "@\(scene.file("lines"))", "http://h/"])[0]
+        let error = #expect(throws: UsageError.self) {
+            try TransferPlan.plans(for: group, from: 0, caller: CredentialPlan())
+        }
+        #expect(error?.description == "option -H: the header field “X” is one of more than 10000")
+        #expect(error?.status == .usage)
+    }
+
     @Test("A long option accepts its value after an equals sign")
     func equalsSign() throws {
         let group = try GetScene.groups(["--header=A: b=c", "--user-agent=", "--max-time=3", "http://h/"])[0]

@@ -26,6 +26,17 @@ struct FaultProxyTests {
         }
     }
 
+    @Test("A proxy reaches an origin that does not listen on 127.0.0.1")
+    func reachesOtherAddress() async throws {
+        try await TestOrigin.withOrigin(.onOwnAddress(5), handler: .bytes(10)) { origin in
+            try await FaultProxy.withProxy(before: origin, FaultOptions(.none)) { proxy in
+                let client = try await RawClient(proxy)
+                #expect(try await client.get("/").body == TestPattern.bytes(from: 0, count: 10))
+                client.close()
+            }
+        }
+    }
+
     @Test("A reset response ends with a reset")
     func resets() async throws {
         try await TestOrigin.withOrigin(handler: .bytes(1 << 20)) { origin in
