@@ -141,11 +141,10 @@ extension CacheHandler {
         let sent = cache.store.requestTime(for: request.key.url, now: .now)
         let network = try await send(fields)
         let decider = cache.decider(request, after: decision, found)
-        let decided = decider.received(network.head, requestTime: sent, responseTime: .now)
-        if !network.isFromUnverifiedServer(dialer) {
-            _ = await cache.carryOut(
-                decided, for: request, found, epoch, since: seen, on: core.loop, until: call.totalDeadline)
-        }
+        var decided = decider.received(network.head, requestTime: sent, responseTime: .now)
+        if network.isFromUnverifiedServer(dialer) { decided = decided.changingNothing }
+        _ = await cache.carryOut(
+            decided, for: request, found, epoch, since: seen, on: core.loop, until: call.totalDeadline)
         var fallback: StaleFallback?
         if case .staleOnError = decided.delivery { fallback = try await staleFallback(for: network) }
         if fallback == nil { cache.count(request.isNoStore ? \.bypasses : \.misses) }

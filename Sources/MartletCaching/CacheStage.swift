@@ -83,11 +83,11 @@ extension SessionConfiguration {
     /// `false` by default. With a cache they always do.
     ///
     /// Requests are equal if their URL, credentials, fields (without those of a tracer), timeouts, priority, bandwidth
-    /// limit and route are equal.
-    /// Each call has its own total timeout, progress and cancellation. The transfer ends with the last call, and all
-    /// calls throw its error. The rules are those of a cache (RFC 9111 §4): a response with `no-store`, `no-cache` or
-    /// `max-age=0` is only for the first call. The other calls send their own requests, and for a minute, no call waits
-    /// for a shared response. A reader that is 1 MiB behind for a second fails with the code `.cachedBodyCorrupted`.
+    /// limit and route are equal. Each call has its own total timeout, progress and cancellation. The transfer ends with
+    /// the last call, and all calls throw its error. The rules are those of a cache (RFC 9111 §4): a response with
+    /// `no-store`, `no-cache` or `max-age=0` is only for the first call. The other calls send their own requests, and for
+    /// a minute, no call waits for a shared response. A reader that is 1 MiB behind for a second fails with the code
+    /// `.cachedBodyCorrupted`.
     public var sharesTransfers: Bool {
         get { self[TransferSharingKey.self] != nil }
         set {
@@ -112,8 +112,7 @@ extension StreamedResponse {
     func isFromUnverifiedServer(_ dialer: Dialer) -> Bool {
         // HTTPS requests are never forwarded, so a TLS connection is that of the server.
         guard call.url.scheme == .https else { return false }
-        let tls = dialer.settings.tls.settings(for: call.url.host)
-        return !tls.verifiesHostName || tls.trust.acceptsAnyCertificate
+        return !dialer.settings.tls.settings(for: call.url.host).verifiesServers
             || channel.heldExchange?.connection.stream.information.tls?.acceptedError != nil
     }
 }

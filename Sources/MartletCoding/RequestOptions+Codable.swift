@@ -60,7 +60,7 @@ extension RetryPolicy: Codable {
             backoff = start.map { .exponential(from: $0, upTo: wait) } ?? .constant(wait)
         }
         // A `null` means no limit.
-        if container.contains("budget") { budget = try container.decodeIfPresent(Double.self, forKey: "budget") }
+        budget = try container.optional("budget", or: budget)
         if let budget, !(budget >= 0) {
             throw DecodingError.dataCorruptedError(
                 forKey: "budget", in: container, debugDescription: "a budget must not be negative")

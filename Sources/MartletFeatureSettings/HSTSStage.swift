@@ -26,8 +26,7 @@ extension StreamedResponse {
         guard call.url.scheme == .https, !call.isForwarded,
             let tls = channel.heldExchange?.connection.stream.information.tls, tls.acceptedError == nil
         else { return false }
-        let settings = call.settings.configuration.tls.settings(for: call.url.host)
-        return settings.verifiesHostName && !settings.trust.acceptsAnyCertificate
+        return call.settings.configuration.tls.settings(for: call.url.host).verifiesServers
     }
 }
 

@@ -67,16 +67,13 @@ extension HTTPHost {
             url: url)
     }
 
-    /// The host's fields that are sent to other origins too: they contain no secrets.
-    private static let nonSecretFields: Set<HTTPField.Name> = [.accept, .acceptLanguage, .acceptEncoding, .userAgent]
-
     private func fields(_ own: HTTPFields, with body: HTTPBody, _ options: RequestOptions, isAtHome: Bool)
         throws(HTTPError) -> HTTPFields
     {
         var fields = own
         for field in try headers.checked(base)
         where !own.contains(field.name) && !options.omittedFields.contains(field.name) {
-            guard isAtHome || HTTPHost.nonSecretFields.contains(field.name) else { continue }
+            guard isAtHome || HTTPFields.nonSecretNames.contains(field.name) else { continue }
             // The type of the body is more specific than a default for all requests.
             if field.name == .contentType, body.contentType != nil { continue }
             fields.append(field)
@@ -99,7 +96,7 @@ extension HTTPHost {
 
     /// The names of the host's fields that are sent only to its origin.
     package var secretFieldNames: Set<HTTPField.Name> {
-        Set(headers.lazy.map(\.name)).subtracting(HTTPHost.nonSecretFields)
+        Set(headers.lazy.map(\.name)).subtracting(HTTPFields.nonSecretNames)
     }
 
     /// Adds the host's fields that a request lacks, if its URL has the base's origin. Use it in the closures of a

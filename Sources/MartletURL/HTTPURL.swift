@@ -141,6 +141,9 @@ public struct HTTPURL: Hashable, Sendable {
     /// The same URL without user name and password.
     public var withoutUserInfo: HTTPURL { userInfo == nil ? self : with { $0.userInfo = nil } }
 
+    /// Returns the same URL with this user info.
+    package func with(_ userInfo: UserInfo) -> HTTPURL { with { $0.userInfo = userInfo } }
+
     /// The same URL without fragment, for example as the key of a page in an index.
     public var withoutFragment: HTTPURL { fragment == nil ? self : with { $0.fragment = nil } }
 

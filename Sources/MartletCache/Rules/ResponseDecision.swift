@@ -28,6 +28,11 @@ package struct ResponseDecision: Equatable, Sendable {
     package private(set) var isSuperseding = false
     /// The status for `Cache-Status`, before anything is stored.
     package let status: CacheStatus
+
+    /// The same decision without a change of stored responses, for the response of a server that was not verified.
+    package var changingNothing: ResponseDecision {
+        ResponseDecision(delivery: delivery, storage: .reject(.unverified), status: status)
+    }
 }
 
 /// Decides about the response of the network, or its absence (RFC 9111 §4.3.3, §4.3.4, §4.3.5, RFC 5861 §4).

@@ -62,6 +62,8 @@ package enum StorageRejection: String, Equatable, Sendable {
     case notCacheable = "not-cacheable"
     /// `Connection` names a field that the use of the response depends on.
     case connection
+    /// The server's certificate was not verified.
+    case unverified
     /// The response is a server error, which does not replace a stored response.
     case error
 }

@@ -47,11 +47,9 @@ struct FlightDriver: Sendable {
             let network = try await runner.runBelowCache()
             let cookies = flight.isUnattended ? network.setCookies : []
             if !cookies.isEmpty { await call.cookieJar?.store(setCookieBytes: cookies, from: call.url) }
-            let decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
-            let isVerified = cache.isTransient || !network.isFromUnverifiedServer(dialer)
-            let freshened =
-                await isVerified
-                ? cache.carryOut(decided, for: request, found, epoch, since: seen, on: core.loop) : [:]
+            var decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
+            if !cache.isTransient, network.isFromUnverifiedServer(dialer) { decided = decided.changingNothing }
+            let freshened = await cache.carryOut(decided, for: request, found, epoch, since: seen, on: core.loop)
             switch decided.delivery {
             case .repeatUnconditionally where !isRepeated:
                 await end(network)
@@ -72,21 +70,20 @@ struct FlightDriver: Sendable {
                 hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStaleFallback: true))
             case .network:
                 if network.head.status >= 500 { noteFailure() }
-                return try await deliver(network, decided, isVerified: isVerified, ended)
+                return try await deliver(network, decided, ended)
             }
             return false
         }
     }
 
     private func deliver(
-        _ network: StreamedResponse, _ decided: ResponseDecision, isVerified: Bool,
-        _ ended: @escaping @Sendable () -> Void
+        _ network: StreamedResponse, _ decided: ResponseDecision, _ ended: @escaping @Sendable () -> Void
     ) async throws -> Bool {
-        let superseded = isVerified ? decided.superseded.map { found[$0] } : []
-        let isSuperseding = isVerified && decided.isSuperseding && !cache.isTransient
+        let superseded = decided.superseded.map { found[$0] }
+        let isSuperseding = decided.isSuperseding && !cache.isTransient
         // A response without a body is stored with an empty one.
         var kept: (head: StoredHead, writer: ResponseWriter?)?
-        if isVerified, case .store(let head) = decided.storage, try await mayStore(network) {
+        if case .store(let head) = decided.storage, try await mayStore(network) {
             let writer =
                 cache.isTransient
                 ? nil : cache.store.begin(head, expectedByteCount: network.expectedContentLength, epoch: epoch)

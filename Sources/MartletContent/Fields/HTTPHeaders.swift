@@ -146,6 +146,16 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral, Sequence {
     public func makeIterator() -> IndexingIterator<HTTPFields> { fields.makeIterator() }
 }
 
+extension HTTPFields {
+    /// The fields without secrets, which are sent to other origins, too.
+    package static let nonSecretNames: Set<HTTPField.Name> = [.accept, .acceptLanguage, .acceptEncoding, .userAgent]
+
+    /// The names of the fields that were added to others or changed, and that may be secrets.
+    package func secretNames(addedTo others: HTTPFields) -> Set<HTTPField.Name> {
+        Set(map(\.name)).subtracting(HTTPFields.nonSecretNames).filter { self[fields: $0] != others[fields: $0] }
+    }
+}
+
 extension HTTPHeaders: Codable {
     /// Decodes the fields in the form of `HTTPFields`.
     public init(from decoder: any Decoder) throws { self.init(try HTTPFields(from: decoder)) }

@@ -61,6 +61,9 @@ package final class StreamedResponse: Sendable {
         return provenance?.source ?? .network
     }
 
+    /// Whether a server or a middleware made the response for this call. Otherwise a feature did, such as the cache.
+    var isMadeForCall: Bool { source == .network || source == .middleware }
+
     /// Whether an error means that a stored body could not be decoded. That body was removed.
     func isStoredBadly(_ error: HTTPError) -> Bool {
         guard error.code == .contentDecodingFailed, source != .network else { return false }

@@ -71,9 +71,7 @@ package final class AuthenticationStage: CallStage {
         -> Bool
     {
         // A stored response proves nothing about this request, and its `nextnonce` is old (RFC 7616 §3.5).
-        guard answer.head.status == 401 || answer.source == .network || answer.source == .middleware else {
-            return false
-        }
+        guard answer.head.status == 401 || answer.isMadeForCall else { return false }
         let exchange = answer.channel.heldExchange
         var authenticated = call.authenticated
         if answer.head.status == 401 {

@@ -13,7 +13,7 @@ struct RetryStage: CallStage {
             }
             do {
                 // A response from the cache is not retried, because the cache would return it again.
-                guard answer.source == .network || answer.source == .middleware,
+                guard answer.isMadeForCall,
                     let delay = try await progress.delay(after: answer, call)
                 else { return answer }
                 await progress.give(up: answer, reason: .retry, delay: delay)

@@ -102,7 +102,7 @@ final class ManagedRun: Sendable {
                 let url = order.movedURLs.last ?? plan.url
                 let headers = plan.options.headers
                 plan.options.headers = try await headers.prepared(for: url, by: prepare)
-                plan.options.secretFields.formUnion(plan.options.headers.secretNames(addedTo: headers))
+                plan.options.secretFields.formUnion(plan.options.headers.fields.secretNames(addedTo: headers.fields))
                 try Task.checkCancellation()
             }
             let job = order.make(plan, order.status, order.slots)
@@ -216,15 +216,6 @@ extension DownloadStatus {
 }
 
 extension HTTPHeaders {
-    /// Fields without secrets, which redirects to other origins preserve.
-    private static let nonSecretNames: Set<HTTPField.Name> = [.accept, .acceptLanguage, .acceptEncoding, .userAgent]
-
-    /// The names of the fields that were added to others or changed, and that may be secrets.
-    package func secretNames(addedTo others: HTTPHeaders) -> Set<HTTPField.Name> {
-        Set(fields.map(\.name)).subtracting(HTTPHeaders.nonSecretNames)
-            .filter { fields[fields: $0] != others.fields[fields: $0] }
-    }
-
     /// Returns the fields after the caller's closure changed them. The wait ends when the task is cancelled.
     /// - Throws: An `HTTPError` of the closure; `.invalidRequest` for its other errors; `CancellationError`.
     package func prepared(

@@ -180,9 +180,7 @@ package final class DownloadJob: Sendable {
     func address(of request: DownloadRequest) -> HTTPURL {
         let url = request.url
         guard let userInfo = request.userInfo, url.userInfo == nil, !isCrossOrigin(request) else { return url }
-        return HTTPURL(
-            scheme: url.scheme, userInfo: userInfo, host: url.host, hostKind: url.hostKind,
-            explicitPort: url.explicitPort, path: url.path, query: url.query, fragment: url.fragment)
+        return url.with(userInfo)
     }
 
     /// Returns the options of a request that override the session's configuration.

@@ -57,7 +57,9 @@ struct OfflineAttempt: Sendable {
         var added: Set<HTTPField.Name> = []
         if let credentials {
             made = try await credentials.authorize(bare)
+            // The request needs its type and its key at other origins, too.
             added = made.request.headerFields.secretNames(addedTo: bare.headerFields)
+                .subtracting([.contentType, .idempotencyKey])
         } else if let secretFields {
             made.request.headerFields.append(contentsOf: secretFields)
         }
@@ -137,18 +139,6 @@ struct OfflineAttempt: Sendable {
 
     /// The maximum supported sleep, which the setting may exceed.
     private static let longestBodyTime = Duration.seconds(365 * 24 * 3600)
-}
-
-extension HTTPFields {
-    /// Fields without secrets, as in ``HTTPHost``. A request needs its type and its key at other origins, too.
-    private static let nonSecretNames: Set<HTTPField.Name> = [
-        .accept, .acceptLanguage, .acceptEncoding, .userAgent, .contentType, .idempotencyKey,
-    ]
-
-    /// The names of the fields that were added to others or changed, and that may be secrets.
-    fileprivate func secretNames(addedTo others: HTTPFields) -> Set<HTTPField.Name> {
-        Set(map(\.name)).subtracting(HTTPFields.nonSecretNames).filter { self[fields: $0] != others[fields: $0] }
-    }
 }
 
 /// Adds credentials to requests, and refreshes them once for all requests that were rejected with the old ones.

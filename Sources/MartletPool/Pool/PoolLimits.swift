@@ -85,9 +85,7 @@ public struct PoolLimits: Hashable, Codable, Sendable {
         maximumUses = try container.decodeIfPresent(Int.self, forKey: .maximumUses)
         keepAliveMargin = try container.value(.keepAliveMargin, or: keepAliveMargin)
         // A `null` means that priorities are never raised.
-        if container.contains(.agingInterval) {
-            agingInterval = try container.decodeIfPresent(Duration.self, forKey: .agingInterval)
-        }
+        agingInterval = try container.optional(.agingInterval, or: agingInterval)
     }
 
     /// Encodes the limits.

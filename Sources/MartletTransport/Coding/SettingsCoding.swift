@@ -246,6 +246,11 @@ extension KeyedDecodingContainer {
         try decodeIfPresent(Value.self, forKey: key) ?? standard
     }
 
+    /// Decodes a value that may be `nil`, for a `null`; returns the default if the key is missing.
+    package func optional<Value: Decodable>(_ key: Key, or standard: Value?) throws -> Value? {
+        try contains(key) ? decodeIfPresent(Value.self, forKey: key) : standard
+    }
+
     /// Decodes a number; returns the default if the key is missing.
     /// - Throws: `DecodingError.dataCorrupted` for a number outside of the range.
     package func number(_ key: Key, in range: some RangeExpression<Int>, or standard: Int) throws -> Int {

@@ -216,9 +216,7 @@ public struct SocketOptions: Hashable, Sendable, Codable {
         self.init()
         tcpNoDelay = try container.value(.tcpNoDelay, or: tcpNoDelay)
         // A `null` means no probes.
-        if container.contains(.keepAliveInterval) {
-            keepAliveInterval = try container.decodeIfPresent(Duration.self, forKey: .keepAliveInterval)
-        }
+        keepAliveInterval = try container.optional(.keepAliveInterval, or: keepAliveInterval)
         localAddress = try container.decodeIfPresent(String.self, forKey: .localAddress)
         interfaceName = try container.decodeIfPresent(String.self, forKey: .interfaceName)
     }

@@ -51,6 +51,9 @@ public struct TLSSettings: Hashable, Sendable {
         return settings
     }
 
+    /// Whether the certificate of each server is verified for its name; a closure may still accept errors.
+    package var verifiesServers: Bool { verifiesHostName && !trust.acceptsAnyCertificate }
+
     /// The paths of the files of certificates, keys and revocation lists that a TLS context is created from, without
     /// those of ``hosts``. Some may not exist.
     var files: [String] {

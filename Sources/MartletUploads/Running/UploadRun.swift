@@ -150,7 +150,7 @@ actor UploadRun {
             let prepared = try await headers.prepared(for: url.withoutUserInfo, by: prepare)
             // A redirect does not send the secrets of the closure to another origin.
             redirects.secretFields.formUnion(
-                prepared.secretNames(addedTo: headers).subtracting(UploadFields.ofContent))
+                prepared.fields.secretNames(addedTo: headers.fields).subtracting(UploadFields.ofContent))
             options.redirects = redirects
             headers = prepared
         }

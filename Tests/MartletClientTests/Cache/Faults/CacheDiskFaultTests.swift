@@ -104,16 +104,21 @@ struct CacheDiskFaultTests {
             let call = Task { try await session.get(url, timeout: timeout) }
             #expect(await eventually { hanging.wait(timeout: .now()) == .success })
             if isCancelled { call.cancel() }
-            switch await call.result {
-            case .success: Issue.record("a response without a disk")
-            case .failure(let error):
-                #expect((error is CancellationError) == isCancelled)
-                #expect(isCancelled || (error as? HTTPError)?.code == .timedOut)
-            }
+            await expectEnd(of: call, isCancelled: isCancelled)
             going.signal()
             #expect(await eventually { session.diagnostics.isIdle })
             // A known defect: after a total timeout the request may still be sent.
             #expect(!isCancelled || origin.requests.isEmpty)
+        }
+    }
+
+    /// Expects that a call has ended without the disk: by its cancellation, or else at its total timeout.
+    private func expectEnd(of call: Task<HTTPExchange, any Error>, isCancelled: Bool) async {
+        switch await call.result {
+        case .success: Issue.record("a response without a disk")
+        case .failure(let error):
+            #expect((error is CancellationError) == isCancelled)
+            #expect(isCancelled || (error as? HTTPError)?.code == .timedOut)
         }
     }
 
@@ -142,12 +147,7 @@ struct CacheDiskFaultTests {
                 #expect(await eventually { hanging.wait(timeout: .now()) == .success })
                 call.cancel()
             }
-            switch await call.result {
-            case .success: Issue.record("a body without a disk")
-            case .failure(let error):
-                #expect((error is CancellationError) == isCancelled)
-                #expect(isCancelled || (error as? HTTPError)?.code == .timedOut)
-            }
+            await expectEnd(of: call, isCancelled: isCancelled)
             going.signal()
             #expect(await eventually { session.diagnostics.isIdle })
             #expect(!isCancelled || origin.requests.count == count)
